@@ -1,0 +1,96 @@
+package model
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/talaria-run/talaria/dataset"
+)
+
+// Clock counts an episode's working time: it stands still while the episode
+// waits for something that is not its doing (a request slot, Retry-After,
+// backoff). Its methods are safe for concurrent use.
+type Clock struct {
+	mu      sync.Mutex
+	worked  time.Duration // before since
+	since   time.Time     // when it began to run, zero while it is paused
+	pauses  int
+	limit   time.Duration // 0: none
+	timer   *time.Timer   // nil without limit
+	expired func()
+}
+
+type clockKey struct{}
+
+// WithClock starts a clock. The context it returns carries the clock and is
+// cancelled with cause [dataset.ErrEpisodeTime] when the working time reaches
+// limit; a limit of 0 is none. The caller calls cancel, which stops the clock.
+func WithClock(ctx context.Context, limit time.Duration) (_ context.Context, _ *Clock, cancel context.CancelFunc) {
+	ctx, cancelCause := context.WithCancelCause(ctx)
+	c := &Clock{since: time.Now(), limit: limit}
+	if limit > 0 {
+		c.expired = func() { cancelCause(dataset.ErrEpisodeTime) }
+		c.timer = time.AfterFunc(limit, c.expired)
+	}
+	stop := func() {
+		c.Stop()
+		cancelCause(context.Canceled)
+	}
+	return context.WithValue(ctx, clockKey{}, c), c, stop
+}
+
+// Pause stops the clock of ctx, if it has one, until resume is called. Pauses
+// may overlap.
+func Pause(ctx context.Context) (resume func()) {
+	c, ok := ctx.Value(clockKey{}).(*Clock)
+	if !ok {
+		return func() {}
+	}
+	c.pause()
+	return sync.OnceFunc(c.resume)
+}
+
+// Worked is the working time so far.
+func (c *Clock) Worked() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.workedLocked()
+}
+
+// Stop ends the count. It is idempotent.
+func (c *Clock) Stop() { c.pause() }
+
+func (c *Clock) workedLocked() time.Duration {
+	if c.since.IsZero() {
+		return c.worked
+	}
+	return c.worked + time.Since(c.since)
+}
+
+func (c *Clock) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pauses++
+	if c.pauses > 1 {
+		return
+	}
+	c.worked = c.workedLocked()
+	c.since = time.Time{}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}
+
+func (c *Clock) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pauses--
+	if c.pauses > 0 {
+		return
+	}
+	c.since = time.Now()
+	if c.timer != nil {
+		c.timer.Reset(max(c.limit-c.worked, 0))
+	}
+}
