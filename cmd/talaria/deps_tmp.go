@@ -1,3 +1,5 @@
+//go:build deps
+
 package main
 
 import (
@@ -18,5 +20,3 @@ import (
 	_ "golang.org/x/sys/unix"
 	_ "golang.org/x/term"
 )
-
-func main() {}
