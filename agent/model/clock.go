@@ -43,12 +43,18 @@ func WithClock(ctx context.Context, limit time.Duration) (_ context.Context, _ *
 // Pause stops the clock of ctx, if it has one, until resume is called. Pauses
 // may overlap.
 func Pause(ctx context.Context) (resume func()) {
-	c, ok := ctx.Value(clockKey{}).(*Clock)
-	if !ok {
+	c := clockOf(ctx)
+	if c == nil {
 		return func() {}
 	}
 	c.pause()
 	return sync.OnceFunc(c.resume)
+}
+
+// clockOf is the clock of ctx, nil if it has none.
+func clockOf(ctx context.Context) *Clock {
+	c, _ := ctx.Value(clockKey{}).(*Clock)
+	return c
 }
 
 // Worked is the working time so far.

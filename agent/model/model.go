@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/talaria-run/talaria/dataset"
@@ -41,11 +42,13 @@ type Request struct {
 	// Episode is read by scripted models and by the ledger; it is never sent
 	// to a provider.
 	Episode *dataset.Episode
+	// Try is the number of the try, 0 for the first; the retry wrapper counts it.
+	Try int
 }
 
 // CallID names the n-th logical call of an attempt.
 func CallID(ep *dataset.Episode, n int) string {
-	return fmt.Sprintf("%s-%d-%d", ep.ID, ep.Attempt, n)
+	return ep.ID + "-" + strconv.Itoa(ep.Attempt) + "-" + strconv.Itoa(n)
 }
 
 // ToolSpec is a tool as the provider gets it. Parameters is a JSON schema.
@@ -108,6 +111,8 @@ const (
 	ClassContextOverflow = "context_overflow" // the prompt does not fit
 	ClassFormat          = "format_error"     // other 4xx: the request itself is refused
 	ClassCancelled       = "cancelled"        // by us
+	ClassRunBudget       = "run_budget"       // the run's budget is used up; nothing was sent
+	ClassTask            = "task"             // the task is at fault: a replay has no answer for it
 	ClassUnknown         = "unknown"
 )
 
@@ -143,7 +148,13 @@ func ClassOf(err error) string {
 	if e := new(Error); errors.As(err, &e) {
 		return e.Class
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, dataset.ErrRunBudget):
+		return ClassRunBudget
+	case errors.Is(err, dataset.ErrTask):
+		return ClassTask
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, dataset.ErrInterrupted), errors.Is(err, dataset.ErrEpisodeTime):
 		return ClassCancelled
 	}
 	return ClassUnknown
