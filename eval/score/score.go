@@ -1,0 +1,169 @@
+// Package score judges answers without a model: it finds the answer in what an
+// attempt left, and compares it with the task's target.
+//
+// [New] makes the scorers of a config; each is a scorer in the runner's sense.
+// [Solution] is the way back: a reply that passes.
+package score
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/talaria-run/talaria/dataset"
+)
+
+// Config is a scorer as configured.
+type Config struct {
+	Name          string // in [Registry]
+	Extract       string // how the answer is found in the reply; see [ParseExtractor]
+	TargetExtract string // how it is found in the task's target
+	Chosen        bool   // its value becomes the attempt's reward
+	// Decode decodes the scorer's own parameters strictly; nil: it has none.
+	Decode func(into any) error
+}
+
+// Set is the scorers of a variant.
+type Set struct {
+	Scorers []*Scorer
+	// Hash is the identity of what is scored how: another one means that old
+	// trajectories want new rewards.
+	Hash string
+}
+
+// Scorer judges answers by one rule. It is safe for concurrent use.
+type Scorer struct {
+	name   string
+	hash   string
+	chosen bool
+	answer Extractor
+	target Extractor
+	judge  Judge
+}
+
+// New makes the scorers of [Builtin]. Where none is marked chosen, the first
+// one is.
+func New(configs []Config) (*Set, error) { return Builtin().New(configs) }
+
+// New makes scorers. It reports all that is wrong with configs at once.
+func (r Registry) New(configs []Config) (*Set, error) {
+	set := new(Set)
+	var errs []error
+	var hashes []string
+	chosen := 0
+	for i, c := range configs {
+		s, err := r.scorer(c)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("score[%d]: %w", i, err))
+			continue
+		}
+		if c.Chosen {
+			chosen++
+		}
+		set.Scorers = append(set.Scorers, s)
+	}
+	if chosen > 1 {
+		errs = append(errs, errors.New("score: more than one scorer is marked chosen"))
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	if chosen == 0 && len(set.Scorers) > 0 {
+		set.Scorers[0].chosen = true
+	}
+	for _, s := range set.Scorers {
+		hashes = append(hashes, s.hash, dataset.Text(s.chosen))
+	}
+	set.Hash = dataset.ID("scorers", hashes...)
+	return set, nil
+}
+
+func (r Registry) scorer(c Config) (*Scorer, error) {
+	construct, ok := r[c.Name]
+	if !ok {
+		return nil, fmt.Errorf("unknown scorer %q (known: %s)", c.Name, r.names())
+	}
+	answer, err := ParseExtractor(c.Extract)
+	if err != nil {
+		return nil, fmt.Errorf("%s: extract: %w", c.Name, err)
+	}
+	target, err := ParseExtractor(c.TargetExtract)
+	if err != nil {
+		return nil, fmt.Errorf("%s: target_extract: %w", c.Name, err)
+	}
+	decode := c.Decode
+	if decode == nil {
+		decode = func(any) error { return nil }
+	}
+	judge, err := construct(decode)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return &Scorer{
+		name: c.Name, chosen: c.Chosen, answer: answer, target: target, judge: judge,
+		hash: dataset.ID("scorer", codeRevision, c.Name, c.Extract, c.TargetExtract, dataset.Text(judge)),
+	}, nil
+}
+
+// codeRevision is hashed into every scorer's identity. It rises when any rule
+// or extractor judges an answer differently than before.
+const codeRevision = "1"
+
+// Name of the rule.
+func (s *Scorer) Name() string { return s.name }
+
+// Hash is the identity of the scorer with its parameters.
+func (s *Scorer) Hash() string { return s.hash }
+
+// Score judges what tr left: its submitted answer, or the policy's last text
+// where it submitted none. A reply without an answer is worth 0. An error
+// means that the task cannot be judged: its target says nothing, or ctx is
+// done.
+func (s *Scorer) Score(ctx context.Context, t dataset.Task, tr *dataset.Trajectory) ([]dataset.Reward, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("scorer %s: %w", s.name, context.Cause(ctx))
+	}
+	v, err := s.verdict(t, reply(tr))
+	if err != nil {
+		return nil, fmt.Errorf("scorer %s: task %q: %w", s.name, t.ID, err)
+	}
+	return []dataset.Reward{s.reward(v)}, nil
+}
+
+func reply(tr *dataset.Trajectory) string {
+	if tr.Answer != nil {
+		return *tr.Answer
+	}
+	return tr.FinalText()
+}
+
+func (s *Scorer) verdict(t dataset.Task, reply string) (Verdict, error) {
+	target, found := s.target.Find(t.Target)
+	if !found && !needsNoTarget(s.judge) {
+		return Verdict{}, fmt.Errorf("no target: %s finds nothing in %s", s.target, clip(t.Target))
+	}
+	answer, found := s.answer.Find(reply)
+	if !found {
+		// The target is judged all the same: it must not depend on the reply
+		// whether a task can be judged.
+		if _, err := s.judge.Judge("", target); err != nil {
+			return Verdict{}, err
+		}
+		return Verdict{Explanation: fmt.Sprintf("no answer: %s finds nothing", s.answer)}, nil
+	}
+	return s.judge.Judge(answer, target)
+}
+
+func (s *Scorer) reward(v Verdict) dataset.Reward {
+	value := 0.0
+	if v.Passed {
+		value = 1
+	}
+	const short = 8 // digits tell apart the configurations of one rule
+	return dataset.Reward{
+		Name: s.name, Revision: s.hash[:short], ScorerHash: s.hash, Source: dataset.FromScorer,
+		Value: &value, Passed: &v.Passed, Chosen: s.chosen, Explanation: v.Explanation,
+		CreatedAt: time.Now(),
+	}
+}
