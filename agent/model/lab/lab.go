@@ -1,0 +1,277 @@
+// Package lab is a deterministic model server: OpenAI chat completions with
+// scripted answers, latency and faults, and a ledger of every request. Tests
+// compare what was recorded with that ledger.
+//
+// [New] makes a [Server], which is an [http.Handler]:
+//
+//	POST /v1/chat/completions   a reply, or a fault
+//	GET  /v1/models             the models that it has
+//	GET  /ledger                one [Entry] a line, in order of arrival
+//	GET  /metrics               a [Gauge]
+//
+// What a request gets is a function of the script, the call id
+// (X-Client-Request-Id, else a hash of the body), how often that id was seen,
+// and the request itself; never of time or of other requests.
+package lab
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Server is the lab. It is safe for concurrent use.
+type Server struct {
+	script Script
+	mux    *http.ServeMux
+	ledger ledger
+	closed chan struct{} // closed by Close: ends what hangs
+	once   sync.Once
+}
+
+// New checks the script and makes a lab.
+func New(script Script) (*Server, error) {
+	script.applyDefaults()
+	if err := script.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{script: script, mux: http.NewServeMux(), closed: make(chan struct{})}
+	s.mux.HandleFunc("POST /v1/chat/completions", s.serveChat)
+	s.mux.HandleFunc("GET /v1/models", s.serveModels)
+	s.mux.HandleFunc("GET /ledger", s.serveLedger)
+	s.mux.HandleFunc("GET /metrics", s.serveMetrics)
+	return s, nil
+}
+
+// Close ends the requests that hang, so that an [http.Server] can shut down.
+func (s *Server) Close() { s.once.Do(func() { close(s.closed) }) }
+
+// ServeHTTP serves the paths that the package names.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// serveChat books every request, whatever becomes of it.
+func (s *Server) serveChat(w http.ResponseWriter, r *http.Request) {
+	e := s.ledger.arrive()
+	defer func() {
+		e.ClientGone = e.ClientGone || r.Context().Err() != nil
+		s.ledger.leave(e)
+	}()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		e.Fault = "client_cut"
+		return // the client broke off: there is nobody to answer
+	}
+	sum := sha256.Sum256(body)
+	e.RequestSHA256 = hex.EncodeToString(sum[:])
+	e.CallID = r.Header.Get("X-Client-Request-Id")
+	if e.CallID == "" {
+		e.CallID = "sha256-" + e.RequestSHA256[:32]
+	}
+	e.Seen = s.ledger.see(e.CallID)
+	e.RequestID = "req_" + strconv.FormatUint(s.script.draws("request", e.CallID, e.Seen).Uint64(), 36)
+	w.Header().Set("X-Request-Id", e.RequestID)
+
+	var req request
+	if err := json.Unmarshal(body, &req); err != nil {
+		s.refuse(w, e, http.StatusBadRequest, "invalid_request_error", "the request is not JSON: "+err.Error())
+		return
+	}
+	e.Model, e.Messages = req.Model, len(req.Messages)
+	if status, code, message := s.check(r, &req); status != 0 {
+		s.refuse(w, e, status, code, message)
+		return
+	}
+	s.reply(w, r, &req, e)
+}
+
+// check refuses what a strict server refuses; status 0 lets the request pass.
+func (s *Server) check(r *http.Request, req *request) (status int, code, message string) {
+	key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	switch {
+	case s.script.APIKey != "" && key != s.script.APIKey:
+		return http.StatusUnauthorized, "invalid_api_key", "incorrect API key provided: " + key
+	case len(s.script.Models) > 0 && !slices.Contains(s.script.Models, req.Model):
+		return http.StatusNotFound, "model_not_found", fmt.Sprintf("the model %q does not exist", req.Model)
+	case req.Stream:
+		return http.StatusBadRequest, "unsupported", "streaming is not supported"
+	case len(req.Messages) == 0:
+		return http.StatusBadRequest, "invalid_request_error", "messages is empty"
+	}
+	return s.checkResults(req)
+}
+
+// checkResults wants each tool result to name a call of the reply before it,
+// and each call to have its result.
+func (s *Server) checkResults(req *request) (status int, code, message string) {
+	open := map[string]bool{}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		switch {
+		case m.Role == "tool" && !open[m.ToolCallID]:
+			return http.StatusBadRequest, "invalid_request_error",
+				fmt.Sprintf("messages[%d]: tool_call_id %q answers no open call", i, m.ToolCallID)
+		case m.Role == "tool":
+			delete(open, m.ToolCallID)
+		case len(open) > 0:
+			return http.StatusBadRequest, "invalid_request_error",
+				fmt.Sprintf("messages[%d]: %d tool calls before it have no result", i, len(open))
+		}
+		for _, c := range m.ToolCalls {
+			open[c.ID] = true
+		}
+	}
+	if len(open) > 0 {
+		return http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("%d tool calls have no result", len(open))
+	}
+	return 0, "", ""
+}
+
+// reply waits, then answers or strikes.
+func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *request, e *Entry) {
+	fault := s.script.fault(e.CallID, e.Seen)
+	if fault != nil {
+		e.Fault = fault.Kind
+	}
+	s.wait(r, s.script.latency(e.CallID, e.Seen))
+	if fault != nil && fault.Kind == FaultStatus {
+		if fault.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(fault.RetryAfter))
+		}
+		s.refuse(w, e, fault.Status, "scripted", "a scripted fault")
+		return
+	}
+	if fault != nil && fault.Kind == FaultHang {
+		s.wait(r, forever)
+	}
+	c := s.script.answer(req, e.CallID, e.Seen)
+	e.book(c)
+	s.send(w, c, fault, e)
+}
+
+// forever is longer than any client waits.
+const forever = 1 << 62 * time.Nanosecond
+
+// wait lets d pass. When the client leaves or the lab closes meanwhile, it
+// ends the request without an answer.
+func (s *Server) wait(r *http.Request, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return
+	case <-r.Context().Done():
+	case <-s.closed:
+	}
+	panic(http.ErrAbortHandler) // net/http closes the connection and says nothing
+}
+
+// book copies what the answer says into the entry.
+func (e *Entry) book(c completion) {
+	m := c.Choices[0].Message
+	e.Usage, e.Answer, e.Reasoning = c.Usage, *m.Content, m.ReasoningContent
+	e.FinishReason = c.Choices[0].FinishReason
+	for _, call := range m.ToolCalls {
+		e.ToolCalls = append(e.ToolCalls, ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+	}
+}
+
+// send writes the answer, or what a fault makes of it.
+func (s *Server) send(w http.ResponseWriter, c completion, fault *Fault, e *Entry) {
+	c.Created = time.Now().Unix()
+	e.Status = http.StatusOK
+	kind := ""
+	if fault != nil {
+		kind = fault.Kind
+	}
+	switch kind {
+	case FaultReset:
+		e.Status = 0
+		s.ledger.publish(e)
+		reset(w)
+		return
+	case FaultNoUsage:
+		c.Usage = nil
+	case FaultEmptyChoices:
+		c.Choices = []choice{}
+	}
+	body := encode(c)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	switch kind {
+	case FaultMalformed:
+		copy(body[len(body)-2:], ";}")
+	case FaultCut: // net/http ends the connection when less comes than was promised
+		body = body[:len(body)/2]
+	}
+	s.write(w, e, body)
+}
+
+// write sends a body that is JSON, or should be. The entry is in the ledger
+// before the client can read the answer.
+func (s *Server) write(w http.ResponseWriter, e *Entry, body []byte) {
+	s.ledger.publish(e)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.Status)
+	_, err := w.Write(body)
+	if flushErr := http.NewResponseController(w).Flush(); err != nil || flushErr != nil {
+		e.ClientGone = true
+	}
+}
+
+func (s *Server) refuse(w http.ResponseWriter, e *Entry, status int, code, message string) {
+	e.Status = status
+	var body wireError
+	body.Error.Message, body.Error.Type, body.Error.Code = message, "lab_error", code
+	s.write(w, e, encode(body))
+}
+
+func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
+	type entry struct {
+		ID     string `json:"id"`
+		Object string `json:"object"`
+	}
+	list := struct {
+		Object string  `json:"object"`
+		Data   []entry `json:"data"`
+	}{Object: "list", Data: []entry{}}
+	for _, name := range s.script.Models {
+		list.Data = append(list.Data, entry{ID: name, Object: "model"})
+	}
+	writeJSON(w, list)
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(encode(v), '\n')) // the client may have gone
+}
+
+func encode(v any) []byte {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic("lab: encoding a response: " + err.Error())
+	}
+	return body
+}
+
+// reset ends the connection with a TCP reset, where it is a TCP connection.
+func reset(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}

@@ -1,0 +1,134 @@
+package lab
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Script is what a lab does. The zero Script answers every call at once with a
+// short text.
+type Script struct {
+	Seed   int64    `json:"seed"`
+	Models []string `json:"models"`  // the models that it has, others are 404; empty: any
+	APIKey string   `json:"api_key"` // the key that it wants, others are 401; empty: none
+
+	// Each answer takes from LatencyMinMS to LatencyMaxMS milliseconds.
+	LatencyMinMS int64 `json:"latency_min_ms"`
+	LatencyMaxMS int64 `json:"latency_max_ms"`
+
+	// Turns is how many replies call Tool before the final answer, where the
+	// request offers it.
+	Turns int  `json:"turns"`
+	Tool  Tool `json:"tool"`
+	// Answer is the template of the final answer; empty: the text of a reply.
+	Answer string `json:"answer"`
+	// ReplyBytes is the least length of the text of a reply; default 80.
+	ReplyBytes int `json:"reply_bytes"`
+	// ReasoningBytes is the least length of the reasoning of a reply, 0: none.
+	ReasoningBytes int `json:"reasoning_bytes"`
+
+	Faults []Fault `json:"faults"`
+}
+
+// Tool is the tool that the lab calls. In Arguments, and in Answer, {a} and
+// {b} stand for numbers of the call's own, {turn} for how many tool calls came
+// before, {n} for the number of messages.
+type Tool struct {
+	Name      string `json:"name"`      // default "calculator"
+	Arguments string `json:"arguments"` // default {"expression": "{a} + {b}"}
+}
+
+// Kinds of fault.
+const (
+	FaultStatus       = "status"        // an HTTP error, before anything is made: not paid for
+	FaultHang         = "hang"          // no byte until the client leaves
+	FaultCut          = "cut"           // half the answer, then the connection ends
+	FaultReset        = "reset"         // the answer is made and the connection reset instead
+	FaultMalformed    = "malformed"     // an answer that is not JSON
+	FaultEmptyChoices = "empty_choices" // an answer without choices, with usage
+	FaultNoUsage      = "no_usage"      // an answer without usage
+)
+
+// Fault is something that goes wrong for a share of the call ids, and then for
+// the first Times requests of each.
+type Fault struct {
+	Kind       string  `json:"kind"`
+	Status     int     `json:"status"`      // of FaultStatus; default 500
+	RetryAfter int     `json:"retry_after"` // seconds, of FaultStatus; 0: none
+	Rate       float64 `json:"rate"`        // share of the call ids, 0 to 1
+	Times      int     `json:"times"`       // default 1
+}
+
+// ReadScript reads a script from JSON; an unknown key is an error.
+func ReadScript(r io.Reader) (Script, error) {
+	var s Script
+	dec := json.NewDecoder(r)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&s); err != nil {
+		return s, fmt.Errorf("reading lab script: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return s, errors.New("reading lab script: more than one JSON value")
+	}
+	return s, s.validate()
+}
+
+func (s *Script) applyDefaults() {
+	s.Tool.Name = cmp.Or(s.Tool.Name, "calculator")
+	s.Tool.Arguments = cmp.Or(s.Tool.Arguments, `{"expression": "{a} + {b}"}`)
+	s.ReplyBytes = cmp.Or(s.ReplyBytes, 80)
+	s.LatencyMaxMS = max(s.LatencyMaxMS, s.LatencyMinMS)
+	s.Faults = slices.Clone(s.Faults)
+	for i := range s.Faults {
+		s.Faults[i].Times = cmp.Or(s.Faults[i].Times, 1)
+		s.Faults[i].Status = cmp.Or(s.Faults[i].Status, 500)
+	}
+}
+
+// maxSize bounds each number of a script: a day in milliseconds, 82 MiB.
+const maxSize = 24 * 60 * 60 * 1000
+
+func (s *Script) validate() error {
+	var errs []error
+	for _, size := range []struct {
+		name string
+		n    int64
+	}{
+		{"latency_min_ms", s.LatencyMinMS},
+		{"latency_max_ms", s.LatencyMaxMS},
+		{"turns", int64(s.Turns)},
+		{"reply_bytes", int64(s.ReplyBytes)},
+		{"reasoning_bytes", int64(s.ReasoningBytes)},
+	} {
+		if size.n < 0 || size.n > maxSize {
+			errs = append(errs, fmt.Errorf("lab script: %s is %d: want 0 to %d", size.name, size.n, maxSize))
+		}
+	}
+	for i, f := range s.Faults {
+		if err := f.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("lab script: faults[%d]: %w", i, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (f Fault) validate() error {
+	switch f.Kind {
+	case FaultStatus, FaultHang, FaultCut, FaultReset, FaultMalformed, FaultEmptyChoices, FaultNoUsage:
+	default:
+		return fmt.Errorf("unknown kind %q", f.Kind)
+	}
+	switch {
+	case f.Rate < 0 || f.Rate > 1:
+		return fmt.Errorf("rate %v is not between 0 and 1", f.Rate)
+	case f.Status != 0 && (f.Status < 400 || f.Status > 599):
+		return fmt.Errorf("status %d is not between 400 and 599", f.Status)
+	case f.Times < 0 || f.RetryAfter < 0:
+		return errors.New("times and retry_after are not negative")
+	}
+	return nil
+}
