@@ -2,4 +2,12 @@
 // and records every trajectory, token, cost and reward to Parquet.
 package main
 
-func main() {}
+import (
+	"context"
+	"os"
+)
+
+func main() {
+	keepRunningWithoutReaders()
+	os.Exit(execute(context.Background(), processStdio()))
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/dataset/store"
+)
+
+const (
+	liveEvery  = 200 * time.Millisecond // fast enough to look alive, slow enough to cost nothing
+	plainEvery = 5 * time.Second        // a log of an hour stays readable
+)
+
+// progressState is what a progress display shows of a run.
+type progressState struct {
+	Done, Total int // episodes that have ended; of how many, 0 if that is not known
+	InFlight    int
+	Rate        float64       // episodes a second, lately
+	ETA         time.Duration // 0: not known
+	Elapsed     time.Duration
+	store.Tally        // what is recorded so far
+	Note        string // a sentence for the user, such as what Ctrl-C does now; mostly empty
+}
+
+// showProgress shows what state tells until stop is called, which shows it
+// once more: on a terminal as a display that is drawn over, else as a line
+// every few seconds, as a log record where logs are JSON, and not at all with
+// --quiet. state is called from another goroutine.
+func showProgress(std *stdio, state func() progressState) (stop func()) {
+	if std.quiet {
+		return func() {}
+	}
+	show, every := plainDisplay(std), plainEvery
+	if std.live() {
+		show, every = liveDisplay(std), liveEvery
+	}
+	stopped, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				show(state())
+			case <-stopped:
+				show(state())
+				std.err.release()
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(stopped)
+		<-done
+	})
+}
+
+func liveDisplay(std *stdio) func(progressState) {
+	return func(s progressState) { std.err.show(renderLive(s, std.width(), !std.noColor)) }
+}
+
+func plainDisplay(std *stdio) func(progressState) {
+	if std.logJSON {
+		return func(s progressState) { logProgress(std.log, s) }
+	}
+	return func(s progressState) { std.err.printf("%s\n", renderPlain(s)) }
+}
+
+func logProgress(log *slog.Logger, s progressState) {
+	outcomes := make([]any, 0, len(s.Episodes))
+	for _, o := range shownOutcomes() {
+		if n := s.Episodes[o]; n > 0 {
+			outcomes = append(outcomes, slog.Int(string(o), n))
+		}
+	}
+	log.Info("progress",
+		slog.Int("done", s.Done),
+		slog.Int("total", s.Total),
+		slog.Int("in_flight", s.InFlight),
+		slog.Float64("per_second", s.Rate),
+		slog.Float64("eta_s", s.ETA.Seconds()),
+		slog.Int64("tokens", s.Usage.Total()),
+		slog.Int64("cost_known_nanousd", s.CostKnown),
+		slog.Int("cost_unknown", s.CostUnknown),
+		slog.Group("outcomes", outcomes...),
+	)
+}
+
+// shownOutcomes is the order in which outcomes are shown.
+func shownOutcomes() []dataset.Outcome {
+	return []dataset.Outcome{
+		dataset.OutcomeModel, dataset.OutcomeTask, dataset.OutcomeInfra, dataset.OutcomeBudget, dataset.OutcomeOperator,
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !cgo
+
+package main
+
+// sqlBuiltIn tells whether this binary links DuckDB.
+const sqlBuiltIn = false
