@@ -1,0 +1,218 @@
+// Package source reads tasks from files.
+//
+// [Open] finds the files of a source and recognises their format by content;
+// [Source.Tasks] streams its tasks, one row at a time, as often as it is ranged
+// over. [Join] makes one stream of a run's sources. A row that cannot be a task
+// is reported as "file:line: what" and ends the stream, or is counted in
+// [Source.Bad] and skipped.
+//
+// The format is JSONL, one object per line: plain, gzip or zstd.
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/talaria-run/talaria/dataset"
+)
+
+// Names that columns are mapped to. Every other name in Options.Columns is a
+// further name of a column.
+const (
+	Input  = "input"
+	Target = "target"
+	ID     = "id"
+)
+
+// Options say what to read and how rows become tasks.
+type Options struct {
+	// Path is a file, a glob, or bundled:NAME for embedded tasks.
+	Path string
+	// Name is the dataset's name in the rows; default: Path.
+	Name string
+	// Split is the dataset's split in the rows, where it has one.
+	Split string
+	// Columns maps names to columns of the rows: Input (default "input"),
+	// Target (default "target"; an empty column: the tasks have none), ID
+	// (default: none, the content identifies a task) and further names, under
+	// which Task.Row holds the column too. Mapped columns make the task's hash.
+	Columns map[string]string
+	// Require names further columns that a row must have.
+	Require []string
+	// Keep names columns for Task.Keep; KeepAll keeps every column that is not
+	// mapped.
+	Keep    []string
+	KeepAll bool
+	// SkipBadRows counts rows that cannot be tasks instead of ending the
+	// stream.
+	SkipBadRows bool
+	// Lenient is for recorded answers, which need not be whole tasks: a row may
+	// lack the target, and either the id or the input.
+	Lenient bool
+	// Limit ends the stream after so many tasks; 0: none.
+	Limit int
+	// Source is the index of this source in the run's list.
+	Source int
+	// Counter numbers duplicates over all sources of a run; nil: over this
+	// source alone.
+	Counter *Counter
+}
+
+// Source is an opened source of tasks. One goroutine uses it at a time.
+type Source struct {
+	opts    Options
+	columns map[string]string // Options.Columns with defaults, without empty ones
+	names   []string          // their names, sorted
+	mapped  map[string]bool   // columns and further names that are no columns of their own
+	files   []file
+	bad     BadRows
+	kept    map[string]bool // columns of Options.Keep that some row had
+	sums    []File          // of a complete pass
+}
+
+// Open finds the files of a source and looks at the beginning of each. It is an
+// error if there are none, if one is not JSONL, or if all are empty.
+func Open(o Options) (*Source, error) {
+	o.Name = cmp.Or(o.Name, o.Path)
+	if o.Counter == nil {
+		o.Source, o.Counter = 0, NewCounter(1)
+	}
+	s := &Source{opts: o, columns: map[string]string{Input: "input", Target: "target"}}
+	maps.Copy(s.columns, o.Columns)
+	maps.DeleteFunc(s.columns, func(_, column string) bool { return column == "" })
+	s.names = slices.Sorted(maps.Keys(s.columns))
+	s.mapped = map[string]bool{}
+	for name, column := range s.columns {
+		s.mapped[column] = true
+		if !standard(name) {
+			s.mapped[name] = true
+		}
+	}
+	files, err := find(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	s.files = files
+	empty := true
+	for _, f := range files {
+		blank, err := f.check()
+		if err != nil {
+			return nil, err
+		}
+		empty = empty && blank
+	}
+	if empty {
+		return nil, emptyError(o.Path)
+	}
+	return s, nil
+}
+
+func emptyError(path string) error {
+	return fmt.Errorf("%s: the dataset is empty: there is not one row", path)
+}
+
+// find lists the files that a path stands for, sorted by name.
+func find(path string) ([]file, error) {
+	if path == "" {
+		return nil, errors.New("no path of a dataset was given")
+	}
+	if name, ok := strings.CutPrefix(path, bundledPrefix); ok {
+		return findBundled(name)
+	}
+	if _, err := os.Stat(path); err == nil {
+		f, err := regular(path)
+		return []file{f}, err
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("looking for the dataset: %w", err)
+	}
+	return glob(path)
+}
+
+func glob(pattern string) ([]file, error) {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return nil, fmt.Errorf("%s: no such file", pattern)
+	}
+	if strings.Contains(pattern, "**") {
+		return nil, fmt.Errorf("%s: ** is not supported; * matches within one folder", pattern)
+	}
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: not a valid pattern: %w", pattern, err)
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s: no file matches", pattern)
+	}
+	slices.Sort(paths)
+	files := make([]file, len(paths))
+	for i, p := range paths {
+		if files[i], err = regular(p); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// regular refuses what cannot be read twice.
+func regular(path string) (file, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return file{}, fmt.Errorf("looking for the dataset: %w", err)
+	}
+	if info.IsDir() {
+		return file{}, fmt.Errorf("%s: it is a folder; name its files, such as %s", path, filepath.Join(path, "*.jsonl"))
+	}
+	if !info.Mode().IsRegular() {
+		return file{}, fmt.Errorf("%s: it is not a regular file; a dataset is read more than once", path)
+	}
+	return file{path: path, open: func() (fs.File, error) { return os.Open(path) }}, nil
+}
+
+// Join makes one stream of the sources of a run, in order. They share a
+// [Counter], so that the stream may be ranged over again too.
+func Join(sources ...*Source) iter.Seq2[dataset.Task, error] {
+	return func(yield func(dataset.Task, error) bool) {
+		for _, s := range sources {
+			for t, err := range s.Tasks() {
+				if !yield(t, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// BadRows are the rows of a pass that could not be tasks and were skipped.
+type BadRows struct {
+	Count int
+	First []RowError // the first few
+}
+
+// RowError says where a row is and why it cannot be a task.
+type RowError struct {
+	File   string
+	Line   int // from 1
+	Reason string
+}
+
+func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
+
+// maxBadRows is how many bad rows are kept: enough to see what is wrong.
+const maxBadRows = 10
+
+func (b *BadRows) add(r RowError) {
+	b.Count++
+	if len(b.First) < maxBadRows {
+		b.First = append(b.First, r)
+	}
+}
+
+// Bad tells which rows the latest pass skipped so far.
+func (s *Source) Bad() BadRows { return s.bad }

@@ -1,0 +1,137 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/talaria-run/talaria/dataset"
+)
+
+// Tasks streams the tasks. It may be ranged over again and then yields equal
+// tasks: a file that has changed meanwhile is an error. An error is the last
+// thing that is yielded.
+func (s *Source) Tasks() iter.Seq2[dataset.Task, error] {
+	return func(yield func(dataset.Task, error) bool) {
+		p := &pass{Source: s, yield: yield}
+		if err := p.run(); err != nil && !p.stopped {
+			yield(dataset.Task{}, err)
+		}
+	}
+}
+
+// pass is one reading of all files.
+type pass struct {
+	*Source
+	yield   func(dataset.Task, error) bool
+	count   int // tasks yielded
+	rows    int // rows read, bad ones included
+	stopped bool
+}
+
+var errStop = errors.New("no more tasks wanted")
+
+func (p *pass) run() error {
+	p.bad, p.kept = BadRows{}, map[string]bool{}
+	if err := p.opts.Counter.begin(p.opts.Source); err != nil {
+		return fmt.Errorf("reading %s: %w", p.opts.Path, err)
+	}
+	var sums []File
+	for _, f := range p.files {
+		sum, err := p.file(f)
+		if errors.Is(err, errStop) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		sums = append(sums, sum)
+	}
+	p.opts.Counter.end(p.opts.Source)
+	return p.finish(sums)
+}
+
+// finish checks what only a whole pass can tell.
+func (p *pass) finish(sums []File) error {
+	if p.sums != nil && !slices.Equal(p.sums, sums) {
+		return fmt.Errorf("%s: the dataset has changed since it was first read; start a new run", p.opts.Path)
+	}
+	p.sums = sums
+	if p.rows == 0 {
+		return emptyError(p.opts.Path)
+	}
+	if p.rows == p.bad.Count {
+		return fmt.Errorf("%s: not one of %d rows can be a task; the first: %w", p.opts.Path, p.rows, p.bad.First[0])
+	}
+	for _, column := range p.opts.Keep {
+		if !p.kept[column] {
+			return fmt.Errorf("%s: no row has the column %q that is to be kept", p.opts.Path, column)
+		}
+	}
+	return nil
+}
+
+func (p *pass) file(f file) (File, error) {
+	s, err := f.start()
+	if err != nil {
+		return File{}, err
+	}
+	defer s.close()
+	l := &lines{r: s.Reader}
+	for {
+		line, err := l.next()
+		if errors.Is(err, io.EOF) {
+			return s.sum(f.path)
+		}
+		if err != nil && !errors.Is(err, errLongLine) {
+			return File{}, RowError{File: f.path, Line: l.number, Reason: err.Error()}
+		}
+		if err := p.row(line, err, RowError{File: f.path, Line: l.number}); err != nil {
+			return File{}, err
+		}
+	}
+}
+
+// row yields the task of a line; bad says why the line is none already.
+func (p *pass) row(line []byte, bad error, at RowError) error {
+	var t dataset.Task
+	if bad == nil {
+		t, bad = p.task(line)
+	}
+	full := p.opts.Limit > 0 && p.count == p.opts.Limit
+	if bad != nil {
+		if full {
+			return nil // counted no more: nobody asked for the rows behind the limit
+		}
+		return p.badRow(at, bad)
+	}
+	p.rows++
+	t.Occurrence = p.opts.Counter.next(p.opts.Source, t.ID)
+	if full {
+		return nil
+	}
+	p.count++
+	if !p.yield(t, nil) {
+		p.stopped = true
+		return errStop
+	}
+	// Later sources number their tasks by all rows of this one, so that a
+	// limit does not change who a task is.
+	if p.count == p.opts.Limit && p.opts.Counter.last(p.opts.Source) {
+		p.opts.Counter.end(p.opts.Source)
+		return errStop
+	}
+	return nil
+}
+
+func (p *pass) badRow(at RowError, reason error) error {
+	at.Reason = reason.Error()
+	if !p.opts.SkipBadRows {
+		return at
+	}
+	p.rows++
+	p.bad.add(at)
+	return nil
+}
