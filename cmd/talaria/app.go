@@ -20,6 +20,7 @@ func newApp(std *stdio) *cli.App {
 		UsageText: "talaria version",
 		Flags:     globalFlags(),
 		Commands: []*cli.Command{
+			newLabCommand(std),
 			newVersionCommand(std),
 			newCompletionCommand(std),
 		},
