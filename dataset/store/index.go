@@ -125,6 +125,26 @@ func (t *Tally) Total() int {
 	return n
 }
 
+// Add adds u to t; VariantHash stays.
+func (t *Tally) Add(u Tally) {
+	if t.Episodes == nil {
+		t.Episodes = map[dataset.Outcome]int{}
+	}
+	for outcome, n := range u.Episodes {
+		t.Episodes[outcome] += n
+	}
+	t.Scored += u.Scored
+	t.Passed += u.Passed
+	t.Unscored += u.Unscored
+	t.RewardSum += u.RewardSum
+	t.Truncated += u.Truncated
+	t.Attempts += u.Attempts
+	t.Usage.Add(u.Usage)
+	t.CostKnown += u.CostKnown
+	t.CostUnknown += u.CostUnknown
+	t.Unreported += u.Unreported
+}
+
 // NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{episodes: map[[16]byte]entry{}, byName: map[string]uint16{}, tallies: map[string]*Tally{}}
@@ -233,6 +253,11 @@ func (ix *Index) State(episodeID string) State {
 	if !ok {
 		return State{}
 	}
+	return ix.state(e)
+}
+
+// state is e as callers see it. The caller holds mu.
+func (ix *Index) state(e entry) State {
 	return State{
 		Attempts:    int(e.attempts),
 		Current:     int(e.current),
@@ -243,6 +268,18 @@ func (ix *Index) State(episodeID string) State {
 		Unscored:    e.flags&isUnscored != 0,
 		NeedsWorld:  e.flags&isNeedsWorld != 0,
 	}
+}
+
+// Any reports whether an episode stands so that is holds.
+func (ix *Index) Any(is func(State) bool) bool {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	for _, e := range ix.episodes {
+		if is(ix.state(e)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Len is the number of episodes with a row.
