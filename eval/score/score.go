@@ -32,11 +32,13 @@ type Set struct {
 	Hash string
 }
 
-// Scorer judges answers by one rule. It is safe for concurrent use.
+// Scorer judges answers by one rule. It is made by [New], read-only, and safe
+// for concurrent use.
 type Scorer struct {
-	name   string
-	hash   string
-	chosen bool
+	Name   string // of the rule
+	Hash   string // identity of the rule with its extractors and parameters
+	Chosen bool   // its value becomes the attempt's reward
+
 	answer Extractor
 	target Extractor
 	judge  Judge
@@ -70,10 +72,10 @@ func (r Registry) New(configs []Config) (*Set, error) {
 		return nil, errors.Join(errs...)
 	}
 	if chosen == 0 && len(set.Scorers) > 0 {
-		set.Scorers[0].chosen = true
+		set.Scorers[0].Chosen = true
 	}
 	for _, s := range set.Scorers {
-		hashes = append(hashes, s.hash, dataset.Text(s.chosen))
+		hashes = append(hashes, s.Hash, dataset.Text(s.Chosen))
 	}
 	set.Hash = dataset.ID("scorers", hashes...)
 	return set, nil
@@ -101,8 +103,8 @@ func (r Registry) scorer(c Config) (*Scorer, error) {
 		return nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	return &Scorer{
-		name: c.Name, chosen: c.Chosen, answer: answer, target: target, judge: judge,
-		hash: dataset.ID("scorer", codeRevision, c.Name, c.Extract, c.TargetExtract, dataset.Text(judge)),
+		Name: c.Name, Chosen: c.Chosen, answer: answer, target: target, judge: judge,
+		Hash: dataset.ID("scorer", codeRevision, c.Name, c.Extract, c.TargetExtract, dataset.Text(judge)),
 	}, nil
 }
 
@@ -110,23 +112,17 @@ func (r Registry) scorer(c Config) (*Scorer, error) {
 // or extractor judges an answer differently than before.
 const codeRevision = "1"
 
-// Name of the rule.
-func (s *Scorer) Name() string { return s.name }
-
-// Hash is the identity of the scorer with its parameters.
-func (s *Scorer) Hash() string { return s.hash }
-
 // Score judges what tr left: its submitted answer, or the policy's last text
 // where it submitted none. A reply without an answer is worth 0. An error
 // means that the task cannot be judged: its target says nothing, or ctx is
 // done.
 func (s *Scorer) Score(ctx context.Context, t dataset.Task, tr *dataset.Trajectory) ([]dataset.Reward, error) {
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("scorer %s: %w", s.name, context.Cause(ctx))
+		return nil, fmt.Errorf("scorer %s: %w", s.Name, context.Cause(ctx))
 	}
 	v, err := s.verdict(t, reply(tr))
 	if err != nil {
-		return nil, fmt.Errorf("scorer %s: task %q: %w", s.name, t.ID, err)
+		return nil, fmt.Errorf("scorer %s: task %q: %w", s.Name, t.ID, err)
 	}
 	return []dataset.Reward{s.reward(v)}, nil
 }
@@ -162,8 +158,8 @@ func (s *Scorer) reward(v Verdict) dataset.Reward {
 	}
 	const short = 8 // digits tell apart the configurations of one rule
 	return dataset.Reward{
-		Name: s.name, Revision: s.hash[:short], ScorerHash: s.hash, Source: dataset.FromScorer,
-		Value: &value, Passed: &v.Passed, Chosen: s.chosen, Explanation: v.Explanation,
+		Name: s.Name, Revision: s.Hash[:short], ScorerHash: s.Hash, Source: dataset.FromScorer,
+		Value: &value, Passed: &v.Passed, Chosen: s.Chosen, Explanation: v.Explanation,
 		CreatedAt: time.Now(),
 	}
 }

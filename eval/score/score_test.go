@@ -79,7 +79,7 @@ func TestScore(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []dataset.Reward{{
-				Name: tt.config.Name, Revision: s.Hash()[:8], ScorerHash: s.Hash(), Source: dataset.FromScorer,
+				Name: tt.config.Name, Revision: s.Hash[:8], ScorerHash: s.Hash, Source: dataset.FromScorer,
 				Value: &tt.want, Passed: new(tt.want == 1), Chosen: true, Explanation: tt.why,
 			}}
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(dataset.Reward{}, "CreatedAt")); diff != "" {
@@ -205,12 +205,12 @@ func TestHash(t *testing.T) {
 		{"target extractor", Config{Name: "numeric", Extract: "####", TargetExtract: "####"}},
 		{"parameter", Config{Name: "numeric", Extract: "####", Decode: params(`{"tolerance":1}`)}},
 	}
-	if got, want := one(t, base).Hash(), one(t, Config{Name: "numeric", Extract: "####", Decode: params(`{"tolerance":0}`)}).Hash(); got != want {
+	if got, want := one(t, base).Hash, one(t, Config{Name: "numeric", Extract: "####", Decode: params(`{"tolerance":0}`)}).Hash; got != want {
 		t.Errorf("a default that is spelled out changes the hash: %s, %s", got, want)
 	}
-	seen := map[string]string{one(t, base).Hash(): "base"}
+	seen := map[string]string{one(t, base).Hash: "base"}
 	for _, tt := range changed {
-		hash := one(t, tt.c).Hash()
+		hash := one(t, tt.c).Hash
 		if other, ok := seen[hash]; ok {
 			t.Errorf("%s and %s have one hash", tt.name, other)
 		}

@@ -12,7 +12,7 @@ import (
 // target: for scripted models that know the answer. Where none of its guesses
 // passes, or the set is empty, it is the target itself.
 func Solution(set *Set, t dataset.Task) string {
-	i := slices.IndexFunc(set.Scorers, func(s *Scorer) bool { return s.chosen })
+	i := slices.IndexFunc(set.Scorers, func(s *Scorer) bool { return s.Chosen })
 	if i < 0 {
 		return t.Target
 	}
