@@ -28,9 +28,8 @@ func Wilson(p, n, z float64) (interval Interval, ok bool) {
 // Cluster sums up the values of one task: samples of a task are not
 // independent of each other.
 type Cluster struct {
-	N     int     // values
-	Sum   float64 // of the values
-	SumSq float64 // of their squares
+	N   int     // values
+	Sum float64 // of the values
 }
 
 // Mean is the mean of all values and its clustered standard error: with the
