@@ -39,6 +39,7 @@ type Scorer struct {
 	Hash   string // identity of the rule with its extractors and parameters
 	Chosen bool   // its value becomes the attempt's reward
 
+	set    string // hash of the set that it belongs to
 	answer Extractor
 	target Extractor
 	judge  Judge
@@ -78,6 +79,9 @@ func (r Registry) New(configs []Config) (*Set, error) {
 		hashes = append(hashes, s.Hash, dataset.Text(s.Chosen))
 	}
 	set.Hash = dataset.ID("scorers", hashes...)
+	for _, s := range set.Scorers {
+		s.set = set.Hash
+	}
 	return set, nil
 }
 
@@ -120,7 +124,7 @@ func (s *Scorer) Score(ctx context.Context, t dataset.Task, tr *dataset.Trajecto
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("scorer %s: %w", s.Name, context.Cause(ctx))
 	}
-	v, err := s.verdict(t, reply(tr))
+	v, err := s.verdict(t, reply(tr), tr.ExitReason == dataset.ExitSubmitted)
 	if err != nil {
 		return nil, fmt.Errorf("scorer %s: task %q: %w", s.Name, t.ID, err)
 	}
@@ -134,12 +138,17 @@ func reply(tr *dataset.Trajectory) string {
 	return tr.FinalText()
 }
 
-func (s *Scorer) verdict(t dataset.Task, reply string) (Verdict, error) {
+// verdict judges a reply. One that was submitted through a tool is the answer
+// itself where the extractor, meant for running text, finds none in it.
+func (s *Scorer) verdict(t dataset.Task, reply string, submitted bool) (Verdict, error) {
 	target, found := s.target.Find(t.Target)
 	if !found && !needsNoTarget(s.judge) {
 		return Verdict{}, fmt.Errorf("no target: %s finds nothing in %s", s.target, clip(t.Target))
 	}
 	answer, found := s.answer.Find(reply)
+	if !found && submitted {
+		answer, found = Extractor{}.Find(reply)
+	}
 	if !found {
 		// The target is judged all the same: it must not depend on the reply
 		// whether a task can be judged.
@@ -158,7 +167,7 @@ func (s *Scorer) reward(v Verdict) dataset.Reward {
 	}
 	const short = 8 // digits tell apart the configurations of one rule
 	return dataset.Reward{
-		Name: s.Name, Revision: s.Hash[:short], ScorerHash: s.Hash, Source: dataset.FromScorer,
+		Name: s.Name, Revision: s.Hash[:short], ScorerHash: s.set, Source: dataset.FromScorer,
 		Value: &value, Passed: &v.Passed, Chosen: s.Chosen, Explanation: v.Explanation,
 		CreatedAt: time.Now(),
 	}

@@ -79,7 +79,7 @@ func TestScore(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := []dataset.Reward{{
-				Name: tt.config.Name, Revision: s.Hash[:8], ScorerHash: s.Hash, Source: dataset.FromScorer,
+				Name: tt.config.Name, Revision: s.Hash[:8], ScorerHash: s.set, Source: dataset.FromScorer,
 				Value: &tt.want, Passed: new(tt.want == 1), Chosen: true, Explanation: tt.why,
 			}}
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(dataset.Reward{}, "CreatedAt")); diff != "" {
@@ -235,5 +235,22 @@ func TestSetHash(t *testing.T) {
 	}
 	if got := hash(Config{Name: "exact"}); got == first {
 		t.Errorf("a scorer less leaves the hash")
+	}
+}
+
+func TestSubmittedAnswerNeedsNoMark(t *testing.T) {
+	s := one(t, Config{Name: "numeric", Extract: "####"})
+	answer := "18"
+	for _, tt := range []struct {
+		exit dataset.ExitReason
+		want float64
+	}{{dataset.ExitSubmitted, 1}, {dataset.ExitAnswered, 0}} {
+		rewards, err := s.Score(t.Context(), dataset.Task{Target: "18"}, &dataset.Trajectory{Answer: &answer, ExitReason: tt.exit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *rewards[0].Value; got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.exit, got, tt.want)
+		}
 	}
 }

@@ -18,7 +18,7 @@ func Solution(set *Set, t dataset.Task) string {
 	}
 	s := set.Scorers[i]
 	for _, guess := range s.guesses(t.Target) {
-		if v, err := s.verdict(t, guess); err == nil && v.Passed {
+		if v, err := s.verdict(t, guess, false); err == nil && v.Passed {
 			return guess
 		}
 	}
