@@ -58,8 +58,9 @@ func checkSyntax(line []byte) error {
 	if !errors.As(err, &syntax) {
 		return fmt.Errorf("not JSON: %w", err)
 	}
-	if int(syntax.Offset) >= len(line) && bytes.IndexByte([]byte("{["), line[len(line)-1]) >= 0 {
-		return errors.New("the object does not end on its line; write one object per line, for example with jq -c .")
+	opened := bytes.HasSuffix(line, []byte("{")) || bytes.HasSuffix(line, []byte("["))
+	if int(syntax.Offset) >= len(line) && opened {
+		return errors.New("the object does not end on its line; write one object per line, for example with jq -c")
 	}
 	return fmt.Errorf("not JSON at byte %d: %w", syntax.Offset, err)
 }
