@@ -32,7 +32,7 @@ func (r Rates) Cost(u dataset.Usage) (nanoUSD int64, known bool) {
 		if part.tokens == 0 {
 			continue
 		}
-		if part.rate == nil || part.tokens < 0 || !sum.addProduct(uint64(part.tokens), uint64(*part.rate)) {
+		if part.rate == nil || *part.rate < 0 || part.tokens < 0 || !sum.addProduct(uint64(part.tokens), uint64(*part.rate)) {
 			return 0, false
 		}
 	}

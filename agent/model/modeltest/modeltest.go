@@ -7,6 +7,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/agent/model/lab"
@@ -111,18 +112,14 @@ func generate(t *testing.T, m model.Model, req model.Request) model.Response {
 // compare wants a response to be what the ledger's entry says.
 func compare(t *testing.T, e lab.Entry, got model.Response) {
 	t.Helper()
-	var calls []dataset.ToolCall
+	want := dataset.Message{Role: dataset.Assistant, Content: e.Answer, Reasoning: e.Reasoning, FinishReason: e.FinishReason}
 	for _, c := range e.ToolCalls {
-		calls = append(calls, dataset.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+		want.ToolCalls = append(want.ToolCalls, dataset.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 	}
-	want := dataset.Message{
-		Role: dataset.Assistant, Content: e.Answer, Reasoning: e.Reasoning,
-		ToolCalls: calls, FinishReason: e.FinishReason,
-	}
-	if diff := cmp.Diff(want, got.Message); diff != "" {
+	if diff := gocmp.Diff(want, got.Message); diff != "" {
 		t.Errorf("call %s: message (-ledger +got):\n%s", e.CallID, diff)
 	}
-	if diff := cmp.Diff(billed(e), got.Usage); diff != "" {
+	if diff := gocmp.Diff(billed(e), got.Usage); diff != "" {
 		t.Errorf("call %s: usage (-ledger +got):\n%s", e.CallID, diff)
 	}
 	if got.ModelServed != e.Model || got.RequestID != e.RequestID {
@@ -144,6 +141,7 @@ func billed(e lab.Entry) *dataset.Usage {
 }
 
 func testReply(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	l, url := Serve(t, lab.Script{Seed: 1, ReasoningBytes: 60})
 	got := generate(t, closeIdle(t, open(url)), Ask("e-0-0"))
 	entries := l.Ledger()
@@ -160,6 +158,7 @@ func testReply(t *testing.T, open func(string) model.Model) {
 }
 
 func testTools(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	l, url := Serve(t, lab.Script{Seed: 2, Turns: 2, Answer: "It is {a}."})
 	m := closeIdle(t, open(url))
 	req := Ask("", Calculator())
@@ -178,6 +177,7 @@ func testTools(t *testing.T, open func(string) model.Model) {
 }
 
 func testLength(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	_, url := Serve(t, lab.Script{ReplyBytes: 400})
 	req, limit := Ask("e-0-0"), 5
 	req.Sampling.MaxTokens = &limit
@@ -188,6 +188,7 @@ func testLength(t *testing.T, open func(string) model.Model) {
 }
 
 func testErrors(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	tests := []struct {
 		name  string
 		fault lab.Fault
@@ -207,35 +208,34 @@ func testErrors(t *testing.T, open func(string) model.Model) {
 		{"empty choices", lab.Fault{Kind: lab.FaultEmptyChoices}, model.Error{Class: model.ClassBadResponse, Status: 200, Retryable: true, Sent: true}, true},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if tt.fault.Kind == "" {
-				tt.fault.Kind = lab.FaultStatus
-			}
-			tt.fault.Rate = 1
-			l, url := Serve(t, lab.Script{Faults: []lab.Fault{tt.fault}})
-			m := closeIdle(t, open(url))
-			resp, err := m.Generate(t.Context(), Ask("e-0-0"))
-			e := wantError(t, err)
-			e.Err = nil
-			if diff := cmp.Diff(&tt.want, e); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
-			entry := l.Ledger()[0]
-			if got := resp.Usage != nil; got != tt.paid {
-				t.Errorf("usage %+v", resp.Usage)
-			}
-			if want := tt.want.Sent && !tt.paid; (resp.Unreported == 1) != want {
-				t.Errorf("unreported %d", resp.Unreported)
-			}
-			if tt.paid {
-				if diff := cmp.Diff(billed(entry), resp.Usage); diff != "" {
-					t.Errorf("usage (-ledger +got):\n%s", diff)
-				}
-			}
-			next := generate(t, m, Ask("e-0-0")) // the fault strikes once
-			compare(t, l.Ledger()[1], next)
-		})
+		t.Run(tt.name, func(t *testing.T) { testFault(t, open, tt.fault, tt.want, tt.paid) })
 	}
+}
+
+// testFault wants a fault to end a try with an error, and the next one to pass.
+func testFault(t *testing.T, open func(string) model.Model, fault lab.Fault, want model.Error, paid bool) {
+	t.Helper()
+	fault.Kind, fault.Rate = cmp.Or(fault.Kind, lab.FaultStatus), 1
+	l, url := Serve(t, lab.Script{Faults: []lab.Fault{fault}})
+	m := closeIdle(t, open(url))
+	resp, err := m.Generate(t.Context(), Ask("e-0-0"))
+	e := wantError(t, err)
+	e.Err = nil
+	if diff := gocmp.Diff(&want, e); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+	var usage *dataset.Usage
+	if paid {
+		usage = billed(l.Ledger()[0])
+	}
+	if diff := gocmp.Diff(usage, resp.Usage); diff != "" {
+		t.Errorf("usage (-ledger +got):\n%s", diff)
+	}
+	if lost := want.Sent && !paid; (resp.Unreported == 1) != lost {
+		t.Errorf("unreported %d", resp.Unreported)
+	}
+	next := generate(t, m, Ask("e-0-0")) // the fault strikes once
+	compare(t, l.Ledger()[1], next)
 }
 
 // wantError wants a *model.Error with a text fit for a row.
@@ -252,6 +252,7 @@ func wantError(t *testing.T, err error) *model.Error {
 }
 
 func testNoUsage(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	l, url := Serve(t, lab.Script{Faults: []lab.Fault{{Kind: lab.FaultNoUsage, Rate: 1}}})
 	got := generate(t, closeIdle(t, open(url)), Ask("e-0-0"))
 	if got.Usage != nil || got.Unreported != 1 || got.CostNanoUSD != nil {
@@ -263,6 +264,7 @@ func testNoUsage(t *testing.T, open func(string) model.Model) {
 }
 
 func testWrongKey(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	// The lab says which key it got, as some servers do.
 	l, err := lab.New(lab.Script{APIKey: "another"})
 	if err != nil {
@@ -277,6 +279,7 @@ func testWrongKey(t *testing.T, open func(string) model.Model) {
 }
 
 func testUnknownModel(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	l, err := lab.New(lab.Script{Models: []string{"another"}})
 	if err != nil {
 		t.Fatal(err)
@@ -291,6 +294,7 @@ func testUnknownModel(t *testing.T, open func(string) model.Model) {
 
 // testCancelled cancels a call whose request has arrived.
 func testCancelled(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	l, err := lab.New(lab.Script{Faults: []lab.Fault{{Kind: lab.FaultHang, Rate: 1}}})
 	if err != nil {
 		t.Fatal(err)
@@ -320,6 +324,7 @@ func testCancelled(t *testing.T, open func(string) model.Model) {
 
 // testCancelledBefore wants nothing to leave when ctx is done already.
 func testCancelledBefore(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	l, url := Serve(t, lab.Script{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(dataset.ErrEpisodeTime)
@@ -335,6 +340,7 @@ func testCancelledBefore(t *testing.T, open func(string) model.Model) {
 // testConcurrent makes 64 calls at once, four times, and wants each to get its
 // own answer.
 func testConcurrent(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	const together, rounds = 64, 4
 	l, url := Serve(t, lab.Script{Seed: 9, Turns: 1, ReasoningBytes: 10})
 	m := closeIdle(t, open(url))
@@ -370,6 +376,7 @@ func testConcurrent(t *testing.T, open func(string) model.Model) {
 // testRequest wants equal requests to be equal bytes, and a request to stay as
 // it is.
 func testRequest(t *testing.T, open func(string) model.Model) {
+	t.Helper()
 	l, url := Serve(t, lab.Script{})
 	m := closeIdle(t, open(url))
 	ask := func() model.Request {
@@ -382,7 +389,7 @@ func testRequest(t *testing.T, open func(string) model.Model) {
 	req := ask()
 	generate(t, m, req)
 	generate(t, m, req)
-	if diff := cmp.Diff(ask(), req); diff != "" {
+	if diff := gocmp.Diff(ask(), req); diff != "" {
 		t.Errorf("the request was changed:\n%s", diff)
 	}
 	if entries := l.Ledger(); entries[0].RequestSHA256 != entries[1].RequestSHA256 {

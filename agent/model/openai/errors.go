@@ -60,7 +60,7 @@ func classify(status int, r refusal) *model.Error {
 	case status == http.StatusUnauthorized:
 		e.Class, e.Fatal = model.ClassAuth, true
 	case status == http.StatusForbidden:
-		e.Class, e.Fatal = model.ClassAuth, !r.says(filterTexts)
+		e.Class, e.Fatal = model.ClassAuth, true
 	case status == http.StatusTooManyRequests && r.says(busyTexts):
 		e.Class, e.Retryable = model.ClassOverloaded, true
 	case status == http.StatusTooManyRequests:
@@ -86,9 +86,14 @@ func classify(status int, r refusal) *model.Error {
 // maxErrorBody bounds what is read of an error's body, in bytes.
 const maxErrorBody = 64 << 10
 
+// promptFiltered tells whether the server's content filter refused this one
+// prompt, which is how the policy's episode ends, not a failure of the server.
+func promptFiltered(status int, r refusal) bool {
+	return (status == http.StatusBadRequest || status == http.StatusForbidden) && r.says(filterTexts)
+}
+
 // httpError is the failure that an HTTP status and its body tell of.
-func (c *Client) httpError(status int, h http.Header, body []byte) *model.Error {
-	r := readRefusal(body[:min(len(body), maxErrorBody)])
+func (c *Client) httpError(status int, h http.Header, r refusal) *model.Error {
 	e := classify(status, r)
 	e.RetryAfter = model.RetryAfter(h, time.Now())
 	text := c.short(r.message)

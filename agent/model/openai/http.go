@@ -166,12 +166,12 @@ func readAll(r io.Reader, buf []byte, limit int64, alive func()) ([]byte, error)
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
+		case int64(len(buf)) > limit:
+			return buf, &tooLargeError{limit}
 		case errors.Is(err, io.EOF):
 			return buf, nil
 		case err != nil:
 			return buf, err
-		case int64(len(buf)) > limit:
-			return buf, &tooLargeError{limit}
 		case n > 0:
 			alive()
 		}

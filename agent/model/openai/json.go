@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"unicode/utf16"
@@ -60,14 +61,19 @@ func (c *cursor) take(b byte) {
 	c.pos++
 }
 
-// object calls field for each key; field consumes the value.
-func (c *cursor) object(field func(key string)) {
+// object calls field for each key; field consumes the value. The key shares
+// the input's memory, so that switch string(key) allocates nothing.
+func (c *cursor) object(field func(key []byte)) {
 	c.list('{', '}', func() {
 		key := c.rawString()
 		c.take(':')
-		if c.err == nil {
-			field(c.unquote(key))
+		if c.err != nil {
+			return
 		}
+		if bytes.IndexByte(key, '\\') >= 0 {
+			key = []byte(unquote(key))
+		}
+		field(key)
 	})
 }
 
@@ -96,7 +102,7 @@ func (c *cursor) list(open, end byte, item func()) {
 }
 
 // text reads a string.
-func (c *cursor) text() string { return c.unquote(c.rawString()) }
+func (c *cursor) text() string { return unquote(c.rawString()) }
 
 // rawString consumes a string and returns what stands between its quotes.
 func (c *cursor) rawString() []byte {
@@ -105,13 +111,14 @@ func (c *cursor) rawString() []byte {
 		return nil
 	}
 	start := c.pos
-	for c.pos < len(c.data) {
+	for c.pos += plainBytes(c.data[c.pos:]); c.pos < len(c.data); {
 		switch b := c.data[c.pos]; {
 		case b == '"':
 			c.pos++
 			return c.data[start : c.pos-1]
 		case b == '\\':
 			c.escape()
+			c.pos += plainBytes(c.data[c.pos:])
 		case b < ' ':
 			c.fail("a character of a string")
 		default:
@@ -154,30 +161,40 @@ func isHex(b byte) bool {
 
 // unquote resolves the escapes of a string that rawString has checked. What is
 // not UTF-8 becomes U+FFFD.
-func (c *cursor) unquote(raw []byte) string {
-	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+func unquote(raw []byte) string {
+	next := bytes.IndexByte(raw, '\\')
+	if next < 0 && utf8.Valid(raw) {
 		return string(raw)
 	}
 	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		switch b := raw[i]; {
-		case b == '\\' && raw[i+1] == 'u':
-			r, n := unquoteRune(raw[i:])
+	for next >= 0 {
+		out = appendValid(out, raw[:next])
+		raw = raw[next:]
+		n := 2
+		if raw[1] == 'u' {
+			var r rune
+			r, n = unquoteRune(raw)
 			out = utf8.AppendRune(out, r)
-			i += n
-		case b == '\\':
-			out = append(out, unescape(raw[i+1]))
-			i += 2
-		case b < utf8.RuneSelf:
-			out = append(out, b)
-			i++
-		default:
-			r, n := utf8.DecodeRune(raw[i:])
-			out = utf8.AppendRune(out, r)
-			i += n
+		} else {
+			out = append(out, unescape(raw[1]))
 		}
+		raw = raw[n:]
+		next = bytes.IndexByte(raw, '\\')
 	}
-	return string(out)
+	return string(appendValid(out, raw))
+}
+
+// appendValid appends text, each byte of it that is not UTF-8 as U+FFFD.
+func appendValid(dst, text []byte) []byte {
+	if utf8.Valid(text) {
+		return append(dst, text...)
+	}
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		dst = utf8.AppendRune(dst, r)
+		text = text[n:]
+	}
+	return dst
 }
 
 func unescape(b byte) byte {
@@ -308,7 +325,7 @@ func (c *cursor) end() {
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(s); {
+	for i := plainText(s); i < len(s); {
 		b := s[i]
 		if b >= ' ' && b != '"' && b != '\\' && b < utf8.RuneSelf {
 			i++
@@ -324,6 +341,7 @@ func appendString(dst []byte, s string) []byte {
 		dst = appendEscaped(dst, b)
 		i++
 		start = i
+		i += plainText(s[i:])
 	}
 	dst = append(dst, s[start:]...)
 	return append(dst, '"')
@@ -345,4 +363,45 @@ func appendEscaped(dst []byte, b byte) []byte {
 		return append(dst, '\\', 'u', '0', '0', hex[b>>4], hex[b&0xf])
 	}
 	return append(dst, "\uFFFD"...)
+}
+
+// Eight bytes are looked at at once: a byte is found by the borrow that it
+// makes when something is subtracted from it.
+const (
+	ones = 0x0101010101010101
+	high = 0x80 * ones
+)
+
+// plainText counts leading bytes of s, in steps of eight, that may stand in a
+// JSON string as they are and are ASCII.
+func plainText(s string) int {
+	n := 0
+	for ; n+8 <= len(s); n += 8 {
+		w := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
+			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56
+		if (w|special(w))&high != 0 {
+			break
+		}
+	}
+	return n
+}
+
+// plainBytes is plainText for what a JSON string holds: it passes over bytes
+// that are not ASCII.
+func plainBytes(b []byte) int {
+	n := 0
+	for ; n+8 <= len(b); n += 8 {
+		if w := binary.LittleEndian.Uint64(b[n:]); special(w)&^w&high != 0 {
+			break
+		}
+	}
+	return n
+}
+
+// special has the high bit set in each byte of w that is a quote, a backslash
+// or a control character, and perhaps in others above such a byte or above
+// 0x7f.
+func special(w uint64) uint64 {
+	quote, backslash := w^('"'*ones), w^('\\'*ones)
+	return (w - ' '*ones) | (quote-ones)&^quote | (backslash-ones)&^backslash
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/dataset"
 )
 
 // Options of a Client. BaseURL and Model are required.
@@ -119,7 +120,9 @@ func endpointURL(base string) (*url.URL, error) {
 			return nil, fmt.Errorf("base_url %q: port %s is not between 1 and 65535", base, port)
 		}
 	}
-	return u.JoinPath(completions), nil
+	u.Path = strings.TrimRight(u.Path, "/") + completions
+	u.RawPath = ""
+	return u, nil
 }
 
 func checkKey(key string, endpoint *url.URL) error {
@@ -158,7 +161,12 @@ func (c *Client) Generate(ctx context.Context, req model.Request) (model.Respons
 func (c *Client) read(callID string, a answer) (model.Response, *model.Error) {
 	resp := model.Response{RequestID: requestID(a.header)}
 	if a.status < 200 || a.status > 299 {
-		return resp, c.httpError(a.status, a.header, a.body)
+		r := readRefusal(a.body[:min(len(a.body), maxErrorBody)])
+		if promptFiltered(a.status, r) {
+			resp.Message = dataset.Message{Role: dataset.Assistant, FinishReason: model.FinishContentFilter}
+			return resp, nil
+		}
+		return resp, c.httpError(a.status, a.header, r)
 	}
 	r, err := decode(a.body)
 	if err != nil {

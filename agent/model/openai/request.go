@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -189,7 +190,7 @@ func allowed(name string, value any) error {
 		}
 	case "n":
 		if text, _ := json.Marshal(value); string(text) != "1" {
-			return fmt.Errorf("extra parameter n: one reply a call; samples are episodes of their own")
+			return errors.New("extra parameter n: one reply a call; samples are episodes of their own")
 		}
 	}
 	return nil

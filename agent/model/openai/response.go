@@ -43,8 +43,8 @@ type usage struct {
 func decode(body []byte) (reply, error) {
 	var r reply
 	c := &cursor{data: body}
-	c.object(func(key string) {
-		switch key {
+	c.object(func(key []byte) {
+		switch string(key) {
 		case "model":
 			r.model = optionalText(c)
 		case "system_fingerprint":
@@ -78,8 +78,8 @@ func (r *reply) decodeChoices(c *cursor) {
 			c.skip()
 			return
 		}
-		c.object(func(key string) {
-			switch key {
+		c.object(func(key []byte) {
+			switch string(key) {
 			case "message":
 				r.message = decodeMessage(c)
 			case "finish_reason":
@@ -96,8 +96,8 @@ func decodeMessage(c *cursor) *message {
 		return nil
 	}
 	m := new(message)
-	c.object(func(key string) {
-		switch key {
+	c.object(func(key []byte) {
+		switch string(key) {
 		case "content":
 			m.decodeContent(c)
 		case "refusal":
@@ -151,8 +151,8 @@ func decodeToolCalls(c *cursor) []dataset.ToolCall {
 	var calls []dataset.ToolCall
 	c.array(func() {
 		var call dataset.ToolCall
-		c.object(func(key string) {
-			switch key {
+		c.object(func(key []byte) {
+			switch string(key) {
 			case "id":
 				call.ID = optionalText(c)
 			case "function":
@@ -169,8 +169,8 @@ func decodeToolCalls(c *cursor) []dataset.ToolCall {
 // decodeFunction keeps the arguments as the text that was sampled; some
 // servers send them as an object instead, whose text is kept.
 func decodeFunction(c *cursor, call *dataset.ToolCall) {
-	c.object(func(key string) {
-		switch key {
+	c.object(func(key []byte) {
+		switch string(key) {
 		case "name":
 			call.Name = optionalText(c)
 		case "arguments":
@@ -190,8 +190,8 @@ func decodeUsage(c *cursor) *usage {
 		return nil
 	}
 	u := new(usage)
-	c.object(func(key string) {
-		switch key {
+	c.object(func(key []byte) {
+		switch string(key) {
 		case "prompt_tokens":
 			u.prompt = count(c)
 		case "completion_tokens":
@@ -215,8 +215,8 @@ func (u *usage) decodeDetails(c *cursor) {
 	if skipNull(c) {
 		return
 	}
-	c.object(func(key string) {
-		switch key {
+	c.object(func(key []byte) {
+		switch string(key) {
 		case "cached_tokens":
 			u.cached = count(c)
 		case "cache_write_tokens":

@@ -1,0 +1,421 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/agent/model/modeltest"
+	"github.com/talaria-run/talaria/dataset"
+)
+
+// client makes a client of url with the key "sk-secret".
+func client(t *testing.T, o Options) *Client {
+	t.Helper()
+	o.Model, o.APIKey = "m", "sk-secret"
+	c, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// serve answers with h on loopback.
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// failure is the error of one call of c.
+func failure(t *testing.T, c *Client) (model.Response, *model.Error) {
+	t.Helper()
+	resp, err := c.Generate(t.Context(), modeltest.Ask("e-0-0"))
+	e := new(model.Error)
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v is no *model.Error", err)
+	}
+	return resp, e
+}
+
+// discardLog drops what net/http says of the failures that a test wants.
+func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+func TestNew(t *testing.T) {
+	tests := []struct {
+		name string
+		o    Options
+		want string // in the error, or the address called
+	}{
+		{"fine", Options{BaseURL: "https://api.openai.com/v1", Model: "m", APIKey: "k"}, "https://api.openai.com/v1/chat/completions"},
+		{"a slash at the end", Options{BaseURL: "https://example.com/v1/", Model: "m", APIKey: "k"}, "https://example.com/v1/chat/completions"},
+		{"no path", Options{BaseURL: "http://localhost:8000", Model: "m"}, "http://localhost:8000/chat/completions"},
+		{"loopback needs no key", Options{BaseURL: "http://127.0.0.1:1/v1", Model: "m"}, "http://127.0.0.1:1/v1/chat/completions"},
+		{"loopback of IPv6", Options{BaseURL: "http://[::1]:1/v1", Model: "m"}, "http://[::1]:1/v1/chat/completions"},
+		{"no key", Options{BaseURL: "https://api.openai.com/v1", Model: "m"}, "api.openai.com needs an API key"},
+		{"key with a line break", Options{BaseURL: "https://x/v1", Model: "m", APIKey: "sk-1\n"}, "holds a space, a line break"},
+		{"no model", Options{BaseURL: "http://localhost"}, "model name is empty"},
+		{"no scheme", Options{BaseURL: "localhost:8000/v1", Model: "m"}, "want http://host/path"},
+		{"no host", Options{BaseURL: "http:///v1", Model: "m"}, "want http://host/path"},
+		{"another scheme", Options{BaseURL: "ftp://localhost", Model: "m"}, "want http://host/path"},
+		{"empty", Options{Model: "m"}, "want http://host/path"},
+		{"no URL", Options{BaseURL: "http://user:secret@[bad", Model: "m"}, "is not a URL"},
+		{"a password", Options{BaseURL: "http://user:secret@localhost/v1", Model: "m"}, "holds a user or password"},
+		{"a query", Options{BaseURL: "http://localhost/v1?a=b", Model: "m"}, "neither query nor fragment"},
+		{"the whole path", Options{BaseURL: "http://localhost/v1/chat/completions/", Model: "m"}, "leave out /chat/completions"},
+		{"a port too far", Options{BaseURL: "http://localhost:70000/v1", Model: "m"}, "not between 1 and 65535"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := New(tt.o)
+			var got string
+			if err != nil {
+				got = err.Error()
+			} else {
+				got = c.url.String()
+			}
+			if !strings.Contains(got, tt.want) || strings.Contains(got, "secret") || strings.Contains(got, "sk-1") {
+				t.Errorf("got %q, want %q in it", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestClassify(t *testing.T) {
+	tests := []struct {
+		name   string
+		status int
+		header http.Header
+		body   string
+		want   model.Error
+		text   string
+	}{
+		{"key refused", 401, nil, `{"error":{"message":"Incorrect API key provided: sk-secret.","code":"invalid_api_key"}}`, model.Error{Class: model.ClassAuth, Fatal: true}, "Incorrect API key provided: [key]."},
+		{"not allowed", 403, nil, `{"error":{"message":"not allowed"}}`, model.Error{Class: model.ClassAuth, Fatal: true}, "not allowed"},
+		{"no credit", 402, nil, `{"error":{"message":"Insufficient credits"}}`, model.Error{Class: model.ClassBilling, Fatal: true}, "Insufficient credits"},
+		{"no credit for now", 402, nil, `{"error":{"message":"limit resets at noon, try again"}}`, model.Error{Class: model.ClassRateLimit, Retryable: true}, "noon"},
+		{"quota used up", 429, nil, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, model.Error{Class: model.ClassBilling, Fatal: true}, "quota"},
+		{"too fast", 429, http.Header{"Retry-After": {"2"}}, `{"error":{"message":"Rate limit reached","code":null}}`, model.Error{Class: model.ClassRateLimit, Retryable: true, RetryAfter: 2 * time.Second}, "Rate limit reached"},
+		{"too fast, in milliseconds", 429, http.Header{"Retry-After": {"2"}, "Retry-After-Ms": {"1500"}}, ``, model.Error{Class: model.ClassRateLimit, Retryable: true, RetryAfter: 1500 * time.Millisecond}, "too many requests"},
+		{"busy", 429, nil, `{"error":{"message":"The engine is currently overloaded"}}`, model.Error{Class: model.ClassOverloaded, Retryable: true}, "overloaded"},
+		{"upstream of an aggregator", 429, nil, `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"slow down please"}}}`, model.Error{Class: model.ClassRateLimit, Retryable: true}, "Provider returned error: slow down please"},
+		{"prompt too long", 400, nil, `{"error":{"message":"This model's maximum context length is 4096 tokens.","code":"context_length_exceeded"}}`, model.Error{Class: model.ClassContextOverflow}, "4096"},
+		{"prompt too long, vLLM", 400, nil, `{"object":"error","message":"This model's maximum context length is 4096 tokens","type":"BadRequestError","code":400}`, model.Error{Class: model.ClassContextOverflow}, "4096"},
+		{"prompt too long, llama.cpp", 400, nil, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, model.Error{Class: model.ClassContextOverflow}, "exceeds"},
+		{"prompt too long, as a server error", 500, nil, `{"error":"input is too long for the context window"}`, model.Error{Class: model.ClassContextOverflow}, "too long"},
+		{"body too large", 413, nil, ``, model.Error{Class: model.ClassContextOverflow}, "request entity too large"},
+		{"no such model", 404, nil, `{"error":{"message":"The model gpt-9 does not exist","code":"model_not_found"}}`, model.Error{Class: model.ClassModelNotFound, Fatal: true}, "gpt-9"},
+		{"no such model, with 400", 400, nil, `{"error":{"message":"model not found"}}`, model.Error{Class: model.ClassModelNotFound, Fatal: true}, "model not found"},
+		{"no such path", 404, nil, "<html><head><title>404 Not Found</title></head></html>", model.Error{Class: model.ClassModelNotFound, Fatal: true}, "an HTML page: 404 Not Found"},
+		{"bad request", 400, nil, `{"detail":[{"msg":"field required"}]}`, model.Error{Class: model.ClassFormat}, "field required"},
+		{"unprocessable", 422, nil, `{"detail":"bad tool"}`, model.Error{Class: model.ClassFormat}, "bad tool"},
+		{"request timeout", 408, nil, ``, model.Error{Class: model.ClassTimeout, Retryable: true}, "request timeout"},
+		{"a page of a proxy", 502, nil, "\n<!doctype html>\n<title>502\nBad  Gateway</title>", model.Error{Class: model.ClassServer, Retryable: true}, "an HTML page: 502 Bad Gateway"},
+		{"a page without title", 500, nil, "<b>oops", model.Error{Class: model.ClassServer, Retryable: true}, "an HTML page"},
+		{"a number", 500, nil, `{"error":5}`, model.Error{Class: model.ClassServer, Retryable: true}, "5"},
+		{"nothing", 504, nil, "", model.Error{Class: model.ClassServer, Retryable: true}, "gateway timeout"},
+		{"unavailable until", 503, http.Header{"Retry-After": {"Fri, 31 Dec 1999 23:59:59 GMT"}}, "", model.Error{Class: model.ClassOverloaded, Retryable: true}, "service unavailable"},
+		{"site overloaded", 529, nil, `{"error":{"message":"Overloaded"}}`, model.Error{Class: model.ClassOverloaded, Retryable: true}, "Overloaded"},
+		{"redirect", 308, http.Header{"Location": {"https://example.com/v1/chat/completions"}}, "", model.Error{Class: model.ClassFormat, Fatal: true}, "redirects to https://example.com/v1/chat/completions; set base_url"},
+		{"a long text", 500, nil, strings.Repeat("é\n", 5000) + "sk-secret", model.Error{Class: model.ClassServer, Retryable: true}, "é é"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := client(t, Options{BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				for k, v := range tt.header {
+					w.Header()[k] = v
+				}
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.body)
+			})})
+			resp, got := failure(t, c)
+			tt.want.Status = tt.status
+			if diff := cmp.Diff(&tt.want, got, cmpopts.IgnoreFields(model.Error{}, "Err")); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if resp.Unreported != 0 || resp.Usage != nil {
+				t.Errorf("unreported %d, usage %+v: a refused request is not paid for", resp.Unreported, resp.Usage)
+			}
+			text := got.Err.Error()
+			if !strings.Contains(text, tt.text) || len(text) > maxErrorText+80 || strings.ContainsAny(text, "\n\r") || strings.Contains(text, "sk-secret") {
+				t.Errorf("text %q, want %q in it", text, tt.text)
+			}
+		})
+	}
+}
+
+// TestPromptFiltered has servers whose content filter refuses a prompt: an
+// answer, that nobody pays for.
+func TestPromptFiltered(t *testing.T) {
+	for status, body := range map[int]string{
+		400: `{"error":{"message":"The response was filtered","code":"content_filter"}}`,
+		403: `{"error":{"message":"Your input was flagged","code":403,"metadata":{"reasons":["violence"]}}}`,
+	} {
+		c := client(t, Options{BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		})})
+		got, err := c.Generate(t.Context(), modeltest.Ask("e-0-0"))
+		want := model.Response{Message: dataset.Message{Role: dataset.Assistant, FinishReason: model.FinishContentFilter}}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("status %d: error %v, response (-want +got):\n%s", status, err, diff)
+		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	resp, got := failure(t, client(t, Options{BaseURL: "http://" + address}))
+	if got.Class != model.ClassConnection || !got.Retryable || got.Sent || resp.Unreported != 0 {
+		t.Errorf("error %+v", got)
+	}
+	if want := "connection: calling " + address + ": connection refused"; got.Error() != want {
+		t.Errorf("text %q, want %q", got, want)
+	}
+}
+
+// TestWrongCertificate calls a server whose certificate nobody has signed:
+// waiting does not help.
+func TestWrongCertificate(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.NotFoundHandler())
+	srv.Config.ErrorLog = discardLog()
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	_, got := failure(t, client(t, Options{BaseURL: srv.URL}))
+	if got.Class != model.ClassConnection || !got.Fatal || got.Retryable || got.Sent {
+		t.Errorf("error %+v", got)
+	}
+}
+
+// TestNoTLS speaks TLS to a server that does not.
+func TestNoTLS(t *testing.T) {
+	url := serve(t, func(http.ResponseWriter, *http.Request) {})
+	_, got := failure(t, client(t, Options{BaseURL: strings.Replace(url, "http://", "https://", 1)}))
+	if got.Class != model.ClassConnection || !got.Fatal || got.Sent {
+		t.Errorf("error %+v", got)
+	}
+}
+
+func TestClosedWithoutAnswer(t *testing.T) {
+	c := client(t, Options{BaseURL: serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })})
+	resp, got := failure(t, c)
+	if got.Class != model.ClassConnection || !got.Retryable || !got.Sent || resp.Unreported != 1 {
+		t.Errorf("error %+v, unreported %d", got, resp.Unreported)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	c := client(t, Options{MaxResponse: 1000, BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"`+strings.Repeat("a", 2000)+`"}}]}`)
+	})})
+	resp, got := failure(t, c)
+	if got.Class != model.ClassBadResponse || got.Retryable || !got.Sent || resp.Unreported != 1 {
+		t.Errorf("error %+v, unreported %d", got, resp.Unreported)
+	}
+}
+
+// TestConnectionsAreKept makes calls, one in three refused, from 8 goroutines
+// over a transport for 8, and counts the connections.
+func TestConnectionsAreKept(t *testing.T) {
+	const together, rounds = 8, 50
+	var calls, opened atomic.Int64
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if calls.Add(1)%3 == 0 {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, strings.Repeat("no ", 3000))
+			return
+		}
+		_, _ = io.WriteString(w, benchReply)
+	}))
+	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	c := client(t, Options{BaseURL: srv.URL, Ceiling: together})
+	var wg sync.WaitGroup
+	for range together {
+		wg.Go(func() {
+			for range rounds {
+				_, _ = c.Generate(t.Context(), modeltest.Ask("e-0-0")) // refusals are expected
+			}
+		})
+	}
+	wg.Wait()
+	if got := calls.Load(); got != together*rounds {
+		t.Errorf("%d requests, want %d", got, together*rounds)
+	}
+	if got := opened.Load(); got > together {
+		t.Errorf("%d connections for %d goroutines", got, together)
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	got := make(chan http.Header, 2)
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got <- r.Header
+		_, _ = io.WriteString(w, benchReply)
+	})
+	c := client(t, Options{BaseURL: url, UserAgent: "talaria/1"})
+	if _, err := c.Generate(t.Context(), modeltest.Ask("e-0-3")); err != nil {
+		t.Fatal(err)
+	}
+	keyless, err := New(Options{BaseURL: url, Model: "m", Transport: c.transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keyless.Generate(t.Context(), modeltest.Ask("")); err != nil {
+		t.Fatal(err)
+	}
+	with, without := <-got, <-got
+	want := http.Header{
+		"Accept": {"application/json"}, "Content-Type": {"application/json"}, "User-Agent": {"talaria/1"},
+		"Authorization": {"Bearer sk-secret"}, "X-Client-Request-Id": {"e-0-3"},
+	}
+	with.Del("Content-Length")
+	if diff := cmp.Diff(want, with); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+	if without["Authorization"] != nil || without["X-Client-Request-Id"] != nil {
+		t.Errorf("headers without key and call id: %v", without)
+	}
+}
+
+// pipes is a network within a synctest bubble.
+type pipes chan net.Conn
+
+func (p pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case p <- far:
+		return near, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+// bubble serves h over pipes and runs test with a client that allows a minute
+// of silence.
+func bubble(t *testing.T, h http.HandlerFunc, test func(*testing.T, *Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		network := make(pipes)
+		srv := &http.Server{Handler: h, ErrorLog: discardLog()}
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = srv.Serve(network) }) // ends with ErrServerClosed
+		transport := NewTransport(1, nil)
+		transport.DialContext = network.dial
+		c, err := New(Options{BaseURL: "http://localhost", Model: "m", Transport: transport, Silence: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, c)
+		c.CloseIdleConnections()
+		_ = srv.Close() // the pipes have nothing to say
+		wg.Wait()
+	})
+}
+
+func TestSilence(t *testing.T) {
+	tests := []struct {
+		name string
+		h    http.HandlerFunc
+	}{
+		{"before the answer", func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}},
+		{"within the answer", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, benchReply[:100])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, tt.h, func(t *testing.T, c *Client) {
+				t.Helper()
+				start := time.Now()
+				resp, got := failure(t, c)
+				if got.Class != model.ClassTimeout || !got.Retryable || !got.Sent || resp.Unreported != 1 {
+					t.Errorf("error %+v, unreported %d", got, resp.Unreported)
+				}
+				if took := time.Since(start); took != time.Minute {
+					t.Errorf("gave up after %v, want 1m", took)
+				}
+			})
+		})
+	}
+}
+
+// TestSlowIsNotSilent sends a reply over five minutes, a byte every half.
+func TestSlowIsNotSilent(t *testing.T) {
+	drip := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		for range 10 {
+			time.Sleep(30 * time.Second) //nolint:forbidigo // in a synctest bubble
+			_, _ = io.WriteString(w, " ")
+			_ = http.NewResponseController(w).Flush()
+		}
+		_, _ = io.WriteString(w, benchReply)
+	}
+	bubble(t, drip, func(t *testing.T, c *Client) {
+		t.Helper()
+		resp, err := c.Generate(t.Context(), modeltest.Ask("e-0-0"))
+		if err != nil || resp.Usage == nil || resp.Usage.Input+resp.Usage.CacheRead != 1117 {
+			t.Errorf("usage %+v, error %v", resp.Usage, err)
+		}
+	})
+}
+
+func TestUploadCounts(t *testing.T) {
+	var sent atomic.Bool
+	u := newUpload([]byte("0123456789"), &sent)
+	if _, err := u.Read(make([]byte, 9)); err != nil || sent.Load() {
+		t.Errorf("sent after 9 of 10 bytes: %v, error %v", sent.Load(), err)
+	}
+	if _, err := u.Read(make([]byte, 9)); err != nil || !sent.Load() {
+		t.Errorf("sent after 10 of 10 bytes: %v, error %v", sent.Load(), err)
+	}
+	if newUpload([]byte("x"), &sent); sent.Load() {
+		t.Error("sent when the transport has begun anew on another connection")
+	}
+}
