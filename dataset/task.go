@@ -133,32 +133,33 @@ func jsonText(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// maxExactExponent bounds the decimal exponent that is expanded to digits: 1e400
-// stays as it was written.
+// maxExactExponent bounds what is expanded to digits: a float of 1e64 and more,
+// or a number written with such an exponent, keeps its exponent.
 const maxExactExponent = 64
 
 func numberText(s string) string {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10)
 	}
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		if e, err := strconv.Atoi(s[i+1:]); err != nil || e > maxExactExponent || e < -maxExactExponent {
-			return s
+	f, err := strconv.ParseFloat(s, 64)
+	if strings.ContainsAny(s, "eE") {
+		if err != nil || f == 0 && strings.ContainsAny(mantissa(s), "123456789") {
+			return s // beyond a float: as it was written
+		}
+		if abs := math.Abs(f); abs >= math.Pow10(maxExactExponent) || abs < math.Pow10(-maxExactExponent) {
+			return floatText(f, 64)
 		}
 	}
-	r, ok := new(big.Rat).SetString(s)
-	if !ok {
-		return s
-	}
-	if r.IsInt() {
+	if r, ok := new(big.Rat).SetString(s); ok && r.IsInt() {
 		return r.Num().String()
 	}
-	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
 		return s
 	}
 	return floatText(f, 64)
 }
+
+func mantissa(s string) string { return s[:strings.IndexAny(s, "eE")] }
 
 func floatText(f float64, bits int) string {
 	if f == math.Trunc(f) && math.Abs(f) < math.Pow10(maxExactExponent) {

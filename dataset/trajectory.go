@@ -99,7 +99,7 @@ const (
 )
 
 // ChooseReward sets Reward, Passed and their rules from the last reward that
-// is marked chosen. A chosen reward without a value leaves Reward null.
+// is marked chosen. A chosen reward without a finite value leaves Reward null.
 func (t *Trajectory) ChooseReward() {
 	t.Reward, t.Passed, t.RewardRule, t.PassRule = nil, nil, RuleNone, RulePassAt
 	for i := range t.Rewards {
@@ -108,9 +108,9 @@ func (t *Trajectory) ChooseReward() {
 			continue
 		}
 		t.RewardRule = RuleChosen + ":" + r.Name
-		t.Reward, t.Passed = r.Value, r.Passed
-		if r.Value != nil && r.Passed == nil {
-			passed := *r.Value >= PassAt
+		t.Reward, t.Passed = Finite(r.Value), r.Passed
+		if t.Reward != nil && t.Passed == nil {
+			passed := *t.Reward >= PassAt
 			t.Passed = &passed
 		}
 	}

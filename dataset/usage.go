@@ -113,3 +113,23 @@ func (b *Books) Cost() *int64 {
 	sum := b.CostKnown
 	return &sum
 }
+
+// Merge adds the books of another attempt.
+func (b *Books) Merge(o Books) {
+	b.Requests += o.Requests
+	b.Usage.Add(o.Usage)
+	b.CostKnown += o.CostKnown
+	b.Unpriced += o.Unpriced
+	b.Unreported += o.Unreported
+	b.Aux.Add(o.Aux)
+	switch {
+	case b.auxUnknown || o.auxUnknown:
+		b.auxUnknown, b.AuxCost = true, nil
+	case o.AuxCost != nil:
+		sum := *o.AuxCost
+		if b.AuxCost != nil {
+			sum += *b.AuxCost
+		}
+		b.AuxCost = &sum
+	}
+}

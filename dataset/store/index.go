@@ -2,9 +2,12 @@ package store
 
 import (
 	"cmp"
+	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -13,28 +16,33 @@ import (
 
 // Index knows of every episode of a run how it stands, and sums each variant
 // up. A store fills it from the rows when it opens; whoever writes attempts
-// adds each one once it is acknowledged. It holds about 64 bytes an episode
+// adds each one once it is acknowledged. It holds at most 64 bytes an episode
 // and is safe for concurrent use.
 type Index struct {
-	mu       sync.RWMutex
-	episodes map[[16]byte]entry
-	names    []string // interned variant hashes and scorer hashes
-	byName   map[string]uint16
-	tallies  map[string]*Tally
+	mu      sync.RWMutex
+	places  map[[16]byte]uint32 // of each episode, its place in entries
+	entries [][]entry           // in chunks: a map of entries would take half as much again
+	origins []origin            // interned
+	byName  map[origin]uint16
+	tallies map[string]*Tally
 }
+
+// origin is what many entries have in common.
+type origin struct{ variantHash, scorerHash string }
 
 // entry is one episode. Its fields after attempts and infra are the current
 // attempt's.
 type entry struct {
-	reward   float64
-	attempts uint16 // recorded ones: the highest number + 1
-	infra    uint16 // how many ended as infra
-	current  uint16 // number of the current attempt
-	variant  uint16 // index in names
-	scorer   uint16 // index in names
-	outcome  uint8  // index in outcomes
+	reward   [8]byte // a float64 without its alignment
+	attempts uint16  // recorded ones: the highest number + 1
+	infra    uint16  // how many ended as infra
+	current  uint16  // number of the current attempt
+	origin   uint16  // index in origins
+	outcome  uint8   // index in outcomes
 	flags    uint8
 }
+
+const entryChunk = 4096
 
 const (
 	isUnscored uint8 = 1 << iota
@@ -147,8 +155,11 @@ func (t *Tally) Add(u Tally) {
 
 // NewIndex returns an empty index.
 func NewIndex() *Index {
-	return &Index{episodes: map[[16]byte]entry{}, byName: map[string]uint16{}, tallies: map[string]*Tally{}}
+	return &Index{places: map[[16]byte]uint32{}, byName: map[origin]uint16{}, tallies: map[string]*Tally{}}
 }
+
+// maxAttempt is the highest attempt number that an entry holds.
+const maxAttempt = math.MaxUint16 - 1
 
 // Add takes an attempt in. Attempts of one episode may come in any order; the
 // same attempt must not come twice.
@@ -157,31 +168,56 @@ func (ix *Index) Add(a Attempt) error {
 	if err != nil {
 		return err
 	}
+	if a.Attempt < 0 || a.Attempt > maxAttempt {
+		return fmt.Errorf("episode %s: attempt %d is out of range", a.EpisodeID, a.Attempt)
+	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	t := ix.tally(a.VariantHash)
-	t.Attempts++
-	t.Usage.Add(a.Usage)
-	t.CostKnown += a.CostKnown
-	t.Unreported += a.Unreported
-	if a.CostUnknown {
-		t.CostUnknown++
+	o, err := ix.intern(origin{a.VariantHash, a.ScorerHash})
+	if err != nil {
+		return err
 	}
+	t := ix.tally(a.VariantHash)
+	t.pay(a)
 	if a.Child {
 		return nil
 	}
-	e, seen := ix.episodes[key]
-	e.attempts = max(e.attempts, uint16(a.Attempt+1))
+	e, seen := ix.entry(key)
+	number := uint16(a.Attempt)
+	e.attempts = max(e.attempts, number+1)
 	e.infra += bit[uint16](a.Outcome == dataset.OutcomeInfra, 1)
-	if !seen || supersedes(a, e) {
-		if seen {
-			ix.tally(ix.names[e.variant]).count(e, -1)
-		}
-		e = ix.currentEntry(e, a)
-		t.count(e, +1)
+	if seen && !supersedes(a, *e) {
+		return nil
 	}
-	ix.episodes[key] = e
+	if seen {
+		ix.tally(ix.origins[e.origin].variantHash).count(*e, -1)
+	}
+	e.current, e.origin = number, o
+	e.become(a)
+	t.count(*e, +1)
 	return nil
+}
+
+// entry of an episode, which is made where there is none. The caller holds mu.
+func (ix *Index) entry(key [16]byte) (e *entry, seen bool) {
+	place, seen := ix.places[key]
+	if !seen {
+		place = uint32(len(ix.places)) //nolint:gosec // memory ends long before
+		ix.places[key] = place
+		if place%entryChunk == 0 {
+			ix.entries = append(ix.entries, make([]entry, entryChunk))
+		}
+	}
+	return &ix.entries[place/entryChunk][place%entryChunk], seen
+}
+
+// find is the entry of an episode, nil if there is none. The caller holds mu.
+func (ix *Index) find(key [16]byte) *entry {
+	place, ok := ix.places[key]
+	if !ok {
+		return nil
+	}
+	return &ix.entries[place/entryChunk][place%entryChunk]
 }
 
 // supersedes reports whether a becomes the current attempt: the highest that
@@ -197,29 +233,32 @@ func ended(o dataset.Outcome) bool {
 	return o != dataset.OutcomeInfra && o != dataset.OutcomeOperator
 }
 
-func (ix *Index) currentEntry(e entry, a Attempt) entry {
-	e.current = uint16(a.Attempt)
-	e.variant, e.scorer = ix.intern(a.VariantHash), ix.intern(a.ScorerHash)
-	e.outcome = uint8(max(slices.Index(outcomes, a.Outcome), 0))
+// become sets what an entry says of its current attempt.
+func (e *entry) become(a Attempt) {
+	i := slices.Index(outcomes, a.Outcome)
+	if i < 0 { // of a later release: never the model's doing
+		i = slices.Index(outcomes, dataset.OutcomeInfra)
+	}
+	e.outcome = uint8(i) //nolint:gosec // an index of outcomes
 	e.flags = bit(slices.Contains(a.Flags, dataset.FlagUnscored), isUnscored) |
 		bit(slices.Contains(a.Flags, dataset.FlagNeedsWorld), isNeedsWorld) |
 		bit(a.Truncated, isTruncated)
-	return e.scored(a.Reward, a.Passed)
+	e.score(a.Reward, a.Passed)
 }
 
-// scored is e with a reward, or without one where value is nil.
-func (e entry) scored(value *float64, passed *bool) entry {
+// score sets the reward, or none where value is nil or not finite.
+func (e *entry) score(value *float64, passed *bool) {
 	e.flags &^= isScored | isPassed
-	e.reward = 0
-	if value != nil {
-		e.reward = *value
+	e.reward = [8]byte{}
+	if value = dataset.Finite(value); value != nil {
+		binary.LittleEndian.PutUint64(e.reward[:], math.Float64bits(*value))
 		e.flags |= isScored | bit(passed != nil && *passed, isPassed)
 	}
-	return e
 }
 
 // Reward takes a late chosen reward in. One without a value, or for an attempt
-// that is not current, changes nothing.
+// that is not current, changes nothing. An empty scorerHash leaves the one
+// that was known.
 func (ix *Index) Reward(episodeID string, attempt int, scorerHash string, value *float64, passed *bool) error {
 	key, err := episodeKey(episodeID)
 	if err != nil {
@@ -227,17 +266,22 @@ func (ix *Index) Reward(episodeID string, attempt int, scorerHash string, value 
 	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	e, ok := ix.episodes[key]
-	if !ok || int(e.current) != attempt || value == nil {
+	e := ix.find(key)
+	if e == nil || int(e.current) != attempt || dataset.Finite(value) == nil {
 		return nil
 	}
-	t := ix.tally(ix.names[e.variant])
-	t.count(e, -1)
+	o := ix.origins[e.origin]
+	o.scorerHash = cmp.Or(scorerHash, o.scorerHash)
+	number, err := ix.intern(o)
+	if err != nil {
+		return err
+	}
+	t := ix.tally(o.variantHash)
+	t.count(*e, -1)
 	e.flags &^= isUnscored
-	e.scorer = ix.intern(scorerHash)
-	e = e.scored(value, passed)
-	t.count(e, +1)
-	ix.episodes[key] = e
+	e.origin = number
+	e.score(value, passed)
+	t.count(*e, +1)
 	return nil
 }
 
@@ -249,22 +293,22 @@ func (ix *Index) State(episodeID string) State {
 	}
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	e, ok := ix.episodes[key]
-	if !ok {
+	e := ix.find(key)
+	if e == nil {
 		return State{}
 	}
 	return ix.state(e)
 }
 
 // state is e as callers see it. The caller holds mu.
-func (ix *Index) state(e entry) State {
+func (ix *Index) state(e *entry) State {
 	return State{
 		Attempts:    int(e.attempts),
 		Current:     int(e.current),
 		Outcome:     outcomes[e.outcome],
 		Infra:       int(e.infra),
-		VariantHash: ix.names[e.variant],
-		ScorerHash:  ix.names[e.scorer],
+		VariantHash: ix.origins[e.origin].variantHash,
+		ScorerHash:  ix.origins[e.origin].scorerHash,
 		Unscored:    e.flags&isUnscored != 0,
 		NeedsWorld:  e.flags&isNeedsWorld != 0,
 	}
@@ -274,8 +318,8 @@ func (ix *Index) state(e entry) State {
 func (ix *Index) Any(is func(State) bool) bool {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	for _, e := range ix.episodes {
-		if is(ix.state(e)) {
+	for place := range len(ix.places) {
+		if is(ix.state(&ix.entries[place/entryChunk][place%entryChunk])) {
 			return true
 		}
 	}
@@ -286,7 +330,7 @@ func (ix *Index) Any(is func(State) bool) bool {
 func (ix *Index) Len() int {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	return len(ix.episodes)
+	return len(ix.places)
 }
 
 // Tallies sums up each variant, sorted by hash.
@@ -303,6 +347,15 @@ func (ix *Index) Tallies() []Tally {
 	return all
 }
 
+// pay takes an attempt's cost in, whatever came of it.
+func (t *Tally) pay(a Attempt) {
+	t.Attempts++
+	t.Usage.Add(a.Usage)
+	t.CostKnown += a.CostKnown
+	t.CostUnknown += bit(a.CostUnknown, 1)
+	t.Unreported += a.Unreported
+}
+
 func (t *Tally) count(e entry, sign int) {
 	outcome := outcomes[e.outcome]
 	t.Episodes[outcome] += sign
@@ -311,11 +364,12 @@ func (t *Tally) count(e entry, sign int) {
 	}
 	t.Unscored += sign * bit(e.flags&isUnscored != 0, 1)
 	t.Truncated += sign * bit(e.flags&isTruncated != 0, 1)
-	t.Passed += sign * bit(e.flags&isPassed != 0, 1)
-	if e.flags&isScored != 0 {
-		t.Scored += sign
-		t.RewardSum += float64(sign) * e.reward
+	if outcome != dataset.OutcomeModel || e.flags&isScored == 0 {
+		return
 	}
+	t.Scored += sign
+	t.Passed += sign * bit(e.flags&isPassed != 0, 1)
+	t.RewardSum += float64(sign) * math.Float64frombits(binary.LittleEndian.Uint64(e.reward[:]))
 }
 
 func (ix *Index) tally(variantHash string) *Tally {
@@ -327,13 +381,16 @@ func (ix *Index) tally(variantHash string) *Tally {
 	return t
 }
 
-func (ix *Index) intern(name string) uint16 {
-	if i, ok := ix.byName[name]; ok {
-		return i
+func (ix *Index) intern(o origin) (uint16, error) {
+	if i, ok := ix.byName[o]; ok {
+		return i, nil
 	}
-	i := uint16(len(ix.names))
-	ix.names, ix.byName[name] = append(ix.names, name), i
-	return i
+	if len(ix.origins) > math.MaxUint16 {
+		return 0, errors.New("more than 65,536 combinations of variant and scorer hash in one run")
+	}
+	i := uint16(len(ix.origins)) //nolint:gosec // checked above
+	ix.origins, ix.byName[o] = append(ix.origins, o), i
+	return i, nil
 }
 
 func bit[T uint8 | uint16 | int](b bool, v T) T {
