@@ -60,7 +60,10 @@ func (s *uint128) divideHalfUp(d uint64) (int64, bool) {
 		return 0, false
 	}
 	q, _ := bits.Div64(hi, lo, d)
-	return int64(q), q <= math.MaxInt64 //nolint:gosec // reported as unknown where it does not fit
+	if q > math.MaxInt64 {
+		return 0, false
+	}
+	return int64(q), true
 }
 
 type priced struct {

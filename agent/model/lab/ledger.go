@@ -40,9 +40,10 @@ type ToolCall struct {
 
 // Gauge is how busy the lab is.
 type Gauge struct {
-	InFlight    int   `json:"in_flight"`
+	InFlight    int   `json:"in_flight"` // requests whose answer has not begun
 	MaxInFlight int   `json:"max_in_flight"`
-	Requests    int64 `json:"requests"` // that ended
+	Open        int   `json:"open"`     // requests that have not ended
+	Requests    int64 `json:"requests"` // that ended: their entries are final and in the log
 	Calls       int   `json:"calls"`    // distinct call ids
 }
 
@@ -60,6 +61,7 @@ type ledger struct {
 func (l *ledger) arrive() *Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.gauge.Open++
 	l.gauge.InFlight++
 	l.gauge.MaxInFlight = max(l.gauge.MaxInFlight, l.gauge.InFlight)
 	e := Entry{Seq: int64(len(l.entries)) + 1, Time: time.Now().UTC(), InFlight: true}
@@ -72,7 +74,16 @@ func (l *ledger) arrive() *Entry {
 func (l *ledger) publish(e *Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.InFlight = false
+	l.set(e)
+}
+
+// set replaces a request's entry by one that is no longer in flight. The
+// caller holds mu.
+func (l *ledger) set(e *Entry) {
+	if e.InFlight {
+		e.InFlight = false
+		l.gauge.InFlight--
+	}
 	*l.entries[e.Seq-1] = *e
 }
 
@@ -90,17 +101,15 @@ func (l *ledger) see(callID string) int {
 
 // leave books a request that has ended.
 func (l *ledger) leave(e *Entry) {
-	e.InFlight = false
-	line := append(encode(e), '\n')
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.gauge.InFlight--
+	l.set(e)
+	l.gauge.Open--
 	l.gauge.Requests++
-	*l.entries[e.Seq-1] = *e
 	if l.log == nil || l.logErr != nil {
 		return
 	}
-	if _, err := l.log.Write(line); err != nil {
+	if _, err := l.log.Write(append(encode(e), '\n')); err != nil {
 		l.logErr = fmt.Errorf("writing the ledger: %w", err)
 	}
 }
