@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/agent/model/lab"
