@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/talaria-run/talaria/dataset/store"
 )
 
 // Set by the linker in a release: -ldflags "-X main.linkedVersion=v1.2.3 -X main.linkedCommit=...".
@@ -53,7 +55,7 @@ func buildVersion() versionInfo {
 	v := versionInfo{
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Schema:   schemaVersion,
+		Schema:   store.SchemaVersion,
 		SQL:      sqlBuiltIn,
 	}
 	var built string
@@ -73,6 +75,19 @@ func buildVersion() versionInfo {
 	return v
 }
 
+// code names what ran in the rows: the version and, where it is known, the
+// commit.
+func (v versionInfo) code() string {
+	switch {
+	case v.Commit == "":
+		return v.Version
+	case v.Dirty:
+		return v.Version + "+" + v.Commit + ".dirty"
+	default:
+		return v.Version + "+" + v.Commit
+	}
+}
+
 func (v versionInfo) String() string {
 	commit := cmp.Or(v.Commit, "unknown")
 	if v.Dirty {
@@ -85,6 +100,3 @@ func (v versionInfo) String() string {
 	return fmt.Sprintf("talaria %s\ncommit  %s\ngo      %s %s\nschema  %d\nsql     %s\n",
 		v.Version, commit, v.Go, v.Platform, v.Schema, sql)
 }
-
-// schemaVersion is the version of the recorded tables.
-const schemaVersion = 1
