@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -174,7 +173,7 @@ func (d *decoder) scalar(dst reflect.Value, v *value, key string, tag reflect.St
 			d.mismatch(v, key, "text", tag)
 			return
 		}
-		dst.SetString(resolve(v, tag))
+		dst.SetString(v.raw)
 	case reflect.Bool:
 		if v.kind != boolean {
 			d.mismatch(v, key, "true or false", tag)
@@ -261,13 +260,4 @@ func (d *decoder) mismatch(v *value, key, want string, tag reflect.StructTag) {
 		hint = "; put it in quotes if it is meant as text"
 	}
 	d.add(v.at, key, "want %s, got %s%s", want, v.describe(), hint)
-}
-
-// resolve makes a file's path independent of the working directory. Names of
-// embedded files stay.
-func resolve(v *value, tag reflect.StructTag) string {
-	if tag.Get("path") == "" || v.raw == "" || filepath.IsAbs(v.raw) || strings.HasPrefix(v.raw, bundledPrefix) {
-		return v.raw
-	}
-	return filepath.Join(v.at.dir, v.raw)
 }

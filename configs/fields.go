@@ -59,35 +59,36 @@ func snake(s string) string {
 	return b.String()
 }
 
-// typeAt is the type that a key holds, nil where the key is unknown or belongs
-// to a plug-in.
-func typeAt(t reflect.Type, path []string) reflect.Type {
+// fieldAt is the field that a key stands for; ok is false where the key is
+// unknown or belongs to a plug-in.
+func fieldAt(t reflect.Type, path []string) (f field, ok bool) {
+	f.typ = t
 	for _, segment := range path {
+		t := f.typ
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
 		switch t.Kind() {
 		case reflect.Struct:
-			t = fieldType(t, segment)
+			if f, ok = fieldNamed(t, segment); !ok {
+				return field{}, false
+			}
 		case reflect.Slice, reflect.Map:
-			t = t.Elem()
+			f = field{typ: t.Elem()}
 		default:
-			return nil
-		}
-		if t == nil {
-			return nil
+			return field{}, false
 		}
 	}
-	return t
+	return f, true
 }
 
-func fieldType(t reflect.Type, name string) reflect.Type {
+func fieldNamed(t reflect.Type, name string) (field, bool) {
 	for _, f := range fieldsOf(t) {
 		if f.name == name && !f.rest {
-			return f.typ
+			return f, true
 		}
 	}
-	return nil
+	return field{}, false
 }
 
 // leaf is a key of a config that holds no further keys of its own.
@@ -107,7 +108,7 @@ func leaves(t reflect.Type, parent string) []leaf {
 			key = join(parent, "*")
 		}
 		inner := f.typ
-		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
+		for !customType(inner) && (inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice) {
 			inner = inner.Elem()
 		}
 		if inner.Kind() != reflect.Struct || f.rest || customType(inner) {

@@ -53,11 +53,11 @@ func foreign(word string) (ours string, ok bool) {
 // unknownKey says what is probably meant by a key that no config has.
 func unknownKey(key, name string, siblings []string) string {
 	known := knownKeys()
-	if near := nearest(name, siblings); near != "" {
-		return fmt.Sprintf("unknown key; did you mean %s?", near)
-	}
 	if ours, ok := foreign(strings.ToLower(name)); ok && ours != key {
 		return "unknown key; here it is called " + ours
+	}
+	if near := nearest(name, siblings); near != "" {
+		return fmt.Sprintf("unknown key; did you mean %s?", near)
 	}
 	if full := elsewhere(name, known); full != "" {
 		return fmt.Sprintf("unknown key; did you mean %s?", full)
@@ -68,7 +68,11 @@ func unknownKey(key, name string, siblings []string) string {
 // nearest is the candidate that a typo most likely stands for, "" if none is
 // near enough.
 func nearest(name string, candidates []string) string {
-	best, bestDistance := "", 1+max(1, len(name)/4)
+	limit := 1 // edits that a typo of this length may need; two make a transposition
+	if len(name) > 3 {
+		limit = 2
+	}
+	best, bestDistance := "", limit+1
 	for _, c := range candidates {
 		if d := levenshtein.ComputeDistance(strings.ToLower(name), c); d < bestDistance {
 			best, bestDistance = c, d
@@ -112,7 +116,7 @@ func knownKeys() []string {
 func secretKey(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
 	switch name {
-	case "api_key", "apikey", "key", "token", "secret", "password", "passwd", "authorization",
+	case "api_key", "apikey", "token", "secret", "password", "passwd", "authorization",
 		"access_token", "auth_token", "bearer_token", "private_key", "client_secret":
 		return true
 	}
@@ -125,12 +129,13 @@ func (d *document) checkSecrets(v *value, key string) {
 	for i, e := range v.items {
 		d.checkSecrets(e, fmt.Sprintf("%s.%d", key, i))
 	}
-	for _, e := range v.entries {
+	for _, e := range slices.Clone(v.entries) {
 		child := join(key, e.key)
 		last := e.key[strings.LastIndex(e.key, ".")+1:] // a swept key is dotted
 		if secretKey(last) {
 			d.add(e.at, child, "a secret has no place in a config; put it into an environment variable "+
 				"and name that in agent.api_key_env, or into a file and name that in agent.api_key_file")
+			v.remove(e.key) // it is reported once
 			continue
 		}
 		if e.key != "columns" {

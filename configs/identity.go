@@ -57,7 +57,7 @@ func flattenField(m map[string]any, parent reflect.Value, f field, key string) {
 }
 
 func identityValue(v reflect.Value) any {
-	if d, ok := v.Interface().(time.Duration); ok {
+	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
 		return d.String()
 	}
 	return encode(v).plain()

@@ -121,7 +121,7 @@ func (d *document) override(o override) {
 // overrideValue parses the value of a flag or variable. Text is taken as it
 // stands, for much of it is not YAML: {question}, ####, /A: (.*)/.
 func overrideValue(o override, path []string) (*value, error) {
-	if isText(typeAt(reflect.TypeFor[Run](), path)) {
+	if f, ok := fieldAt(reflect.TypeFor[Run](), path); ok && isText(f.typ) {
 		switch o.raw {
 		case "null", "~":
 			return &value{at: o.at}, nil
@@ -138,10 +138,10 @@ func overrideValue(o override, path []string) (*value, error) {
 }
 
 func isText(t reflect.Type) bool {
-	for t != nil && t.Kind() == reflect.Pointer {
+	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	return t != nil && t.Kind() == reflect.String
+	return t.Kind() == reflect.String
 }
 
 func quoted(s string) bool {
@@ -165,61 +165,55 @@ func (d *document) unsweep(o override) {
 }
 
 // setPath sets the key at path beneath v and makes what is missing on the way.
+// The path is not empty.
 func (d *document) setPath(v *value, path []string, leaf *value, key string, at place) {
-	if v.kind == list {
-		d.setElement(v, path, leaf, key, at)
-		return
-	}
-	if v.kind != object {
-		d.add(at, join(key, path[0]), "%s is %s and has no keys", cmpRoot(key), v.describe())
-		return
-	}
-	if len(path) == 1 {
-		v.set(path[0], leaf, at)
-		return
-	}
-	child := v.get(path[0])
-	if child == nil || child.kind == null {
-		child = newObject(at)
-		if _, ok := index(path[1], 0); ok || join(key, path[0]) == tasksKey {
-			child = &value{kind: list, single: !ok, at: at}
+	segment, rest := path[0], path[1:] //nolint:gosec // G602: a key has at least one part
+	child := join(key, segment)
+	switch {
+	case v.kind == list:
+		d.setElement(v, segment, rest, leaf, key, at)
+	case v.kind != object:
+		d.add(at, child, "%s is %s and has no keys", key, v.describe())
+	case len(rest) == 0:
+		v.set(segment, leaf, at)
+	default:
+		next := v.get(segment)
+		if next == nil || next.kind == null {
+			next = container(child, rest[0], at)
+			v.set(segment, next, at)
 		}
-		v.set(path[0], child, at)
+		d.setPath(next, rest, leaf, child, at)
 	}
-	d.setPath(child, path[1:], leaf, join(key, path[0]), at)
 }
 
-func cmpRoot(key string) string {
-	if key == "" {
-		return "the config"
+// container is what a key is set in where there is nothing yet.
+func container(key, segment string, at place) *value {
+	if _, ok := index(segment, 0); ok || key == tasksKey {
+		return &value{kind: list, single: !ok, at: at}
 	}
-	return key
+	return newObject(at)
 }
 
 // setElement goes on beneath an element of a list: by index, all of them by *,
 // a new one by +, or the only one.
-func (d *document) setElement(v *value, path []string, leaf *value, key string, at place) {
-	if path[0] == "*" {
+func (d *document) setElement(v *value, segment string, rest []string, leaf *value, key string, at place) {
+	i, ok := index(segment, len(v.items))
+	switch {
+	case segment == "*":
 		for i := range v.items {
-			d.setAt(v, i, path[1:], leaf.clone(), key, at)
+			d.setAt(v, i, rest, leaf.clone(), key, at)
 		}
-		return
-	}
-	if i, ok := index(path[0], len(v.items)); ok {
-		if i > len(v.items) {
-			d.add(at, join(key, path[0]), "the list has %d elements; + adds one", len(v.items))
-			return
-		}
+	case ok && i > len(v.items):
+		d.add(at, join(key, segment), "the list has %d elements; + adds one", len(v.items))
+	case ok:
 		v.single = false
-		d.setAt(v, i, path[1:], leaf, key, at)
-		return
+		d.setAt(v, i, rest, leaf, key, at)
+	case len(v.items) > 1:
+		d.add(at, join(key, segment), "%s is a list of %d; say which one: %s.0.%s, or all: %s.*.%s",
+			key, len(v.items), key, segment, key, segment)
+	default:
+		d.setAt(v, 0, append([]string{segment}, rest...), leaf, key, at)
 	}
-	if len(v.items) > 1 {
-		d.add(at, join(key, path[0]), "%s is a list of %d; say which one: %s.0.%s, or all: %s.*.%s",
-			key, len(v.items), key, path[0], key, path[0])
-		return
-	}
-	d.setAt(v, 0, path, leaf, key, at)
 }
 
 func (d *document) setAt(v *value, i int, path []string, leaf *value, key string, at place) {

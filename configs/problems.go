@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 )
 
 // problem is one thing that is wrong with a config, as one line: where, which
@@ -18,9 +21,17 @@ type problem struct {
 func (p problem) Error() string {
 	s := p.at.String()
 	if p.key != "" {
-		s += ": " + p.key
+		s += ": " + printable(p.key)
 	}
 	return s + ": " + p.msg
+}
+
+// printable keeps an error on one line whatever a key is called.
+func printable(key string) string {
+	if strings.ContainsFunc(key, unicode.IsControl) {
+		return strconv.Quote(key)
+	}
+	return key
 }
 
 // problems collects everything that is wrong, so that it is reported at once.

@@ -18,16 +18,16 @@ type Run struct {
 	Version int      `yaml:"version" class:"operation"`
 	Name    string   `yaml:"name" class:"operation"` // of the run's directory; default: the file's name
 	Note    string   `yaml:"note" class:"operation"`
-	Tags    []string `yaml:"tags" class:"operation"`
+	Tags    []string `yaml:"tags" class:"operation" example:"[first, baseline]"`
 	Seed    int64    `yaml:"seed" class:"identity"`
 
-	Tasks    []Tasks  `yaml:"tasks"` // at least one
-	Env      Env      `yaml:"env"`   // of the sources that have none of their own
+	Tasks    []Tasks  `yaml:"tasks" example:"[{path: tasks.jsonl}]"` // at least one
+	Env      Env      `yaml:"env" example:"{name: answer}"`          // of the sources that have none of their own
 	Template string   `yaml:"prompt" class:"identity" example:"{question}"`
-	FewShot  *FewShot `yaml:"few_shot"` // nil: none
+	FewShot  *FewShot `yaml:"few_shot" example:"{path: shots.jsonl, n: 4}"` // nil: none
 	Agent    Agent    `yaml:"agent"`
 	Samples  int      `yaml:"samples" class:"selection" min:"1" max:"1000000"` // episodes per task and variant
-	Score    []Scorer `yaml:"score"`                                           // of the sources that have none of their own
+	Score    []Scorer `yaml:"score" example:"[{name: exact}]"`                 // of the sources that have none of their own
 
 	Limits Limits `yaml:"limits"`
 	Prices string `yaml:"prices" class:"operation" path:"file"` // a file that overrides the embedded prices; "": none
@@ -46,8 +46,8 @@ type Tasks struct {
 	Keep     Keep              `yaml:"keep" class:"selection"`
 	Limit    int               `yaml:"limit" class:"selection" min:"0"` // 0: none
 	OnBadRow string            `yaml:"on_bad_row" class:"selection" example:"skip"`
-	Env      *Env              `yaml:"env"`   // nil: the run's
-	Score    []Scorer          `yaml:"score"` // nil: the run's
+	Env      *Env              `yaml:"env" example:"{name: answer}"`    // nil: the run's
+	Score    []Scorer          `yaml:"score" example:"[{name: exact}]"` // nil: the run's
 }
 
 // Keep says which columns become meta_<name> columns of the tasks table.

@@ -21,7 +21,7 @@ type Variant struct {
 const DefaultVariant = "default"
 
 // maxVariants bounds a sweep: beyond it something was written by mistake.
-const maxVariants = 10_000
+const maxVariants = 1000
 
 // Variants expands the sweep, in the order of its keys in the file, the last
 // one changing fastest.
@@ -131,8 +131,8 @@ func unknownAxis(path []string) string {
 		if t.Kind() != reflect.Struct || customType(t) {
 			return "" // beneath it the keys are free
 		}
-		if next := fieldType(t, segment); next != nil {
-			t = next
+		if next, ok := fieldNamed(t, segment); ok {
+			t = next.typ
 			continue
 		}
 		var siblings []string

@@ -35,8 +35,7 @@ func (p Params) Map() map[string]any {
 // Decode decodes the parameters strictly into a pointer to a struct, whose
 // fields are named by tag yaml or json, else by their names in snake case.
 // Fields keep what they hold where a parameter is absent. Tags min and max
-// bound numbers, path:"file" makes a relative path absolute, example:"..."
-// is shown in errors. The error names every problem with file, line and key.
+// bound numbers, example:"..." is shown in errors. The error names every problem with file, line and key.
 func (p Params) Decode(into any) error {
 	dst := reflect.ValueOf(into)
 	if dst.Kind() != reflect.Pointer || dst.IsNil() || dst.Elem().Kind() != reflect.Struct {

@@ -91,17 +91,24 @@ func checkText(at place, data []byte) error {
 
 var yamlError = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
-// hints explains the parser's most frequent messages.
-var hints = []struct{ message, hint string }{
-	{"mapping values are not allowed", `quote a value that contains ": ", and check the indentation`},
-	{"cannot start any token", "indent with spaces, not tabs; quote a value that begins with @, ` or %"},
-	{"tab character", "indent with spaces, not tabs"},
-	{"did not find expected key", "check the indentation in the block that begins here; quote a value that begins with {, [ or * and goes on behind it"},
-	{"unexpected end of stream", "a quote is not closed"},
-	{"unknown escape character", `write a backslash as \\ in double quotes, or use single quotes`},
-	{"could not find expected ':'", `a key is followed by ": "`},
-	{"',' or ']'", "the list that begins here is not closed"},
-	{"',' or '}'", "the object that begins here is not closed; quote a value that begins with {"},
+// hint explains one of the parser's messages, "" where there is nothing to add.
+func hint(message string) string {
+	for _, h := range []struct{ part, hint string }{
+		{"mapping values are not allowed", `quote a value that contains ": ", and check the indentation`},
+		{"cannot start any token", "indent with spaces, not tabs; quote a value that begins with @, ` or %"},
+		{"tab character", "indent with spaces, not tabs"},
+		{"did not find expected key", "check the indentation in the block that begins here; quote a value that begins with {, [ or * and goes on behind it"},
+		{"unexpected end of stream", "a quote is not closed"},
+		{"unknown escape character", `write a backslash as \\ in double quotes, or use single quotes`},
+		{"could not find expected ':'", `a key is followed by ": "`},
+		{"',' or ']'", "the list that begins here is not closed"},
+		{"',' or '}'", "the object that begins here is not closed; quote a value that begins with {"},
+	} {
+		if strings.Contains(message, h.part) {
+			return "; " + h.hint
+		}
+	}
+	return ""
 }
 
 func syntaxProblem(at place, data []byte, err error) error {
@@ -109,15 +116,8 @@ func syntaxProblem(at place, data []byte, err error) error {
 	if m == nil {
 		return problem{at: at, msg: "not valid YAML: " + err.Error()}
 	}
-	msg := m[2]
-	at.line = errorLine(data, m[1], msg)
-	for _, h := range hints {
-		if strings.Contains(msg, h.message) {
-			msg += "; " + h.hint
-			break
-		}
-	}
-	return problem{at: at, msg: "not valid YAML: " + msg}
+	at.line = errorLine(data, m[1], m[2])
+	return problem{at: at, msg: "not valid YAML: " + m[2] + hint(m[2])}
 }
 
 // errorLine corrects the parser's line. It counts lines from 0 where the
@@ -163,7 +163,7 @@ func (c *converter) convert(n *yaml.Node, key string, depth int) *value {
 	c.nodes++
 	if depth > maxDepth || c.nodes > maxNodes {
 		if c.nodes <= maxNodes+1 {
-			c.add(at, key, "the document is too deep or too large; it may have %d levels and %d values", maxDepth, maxNodes)
+			c.add(at, "", "the document is too deep or too large; it may have %d levels and %d values", maxDepth, maxNodes)
 		}
 		c.nodes = max(c.nodes, maxNodes+1) // one report is enough
 		return v
