@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/agent/model/lab"
 	"github.com/talaria-run/talaria/agent/model/modeltest"
