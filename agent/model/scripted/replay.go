@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/talaria-run/talaria/agent/model"
@@ -146,10 +147,8 @@ func lookup(v any, path []string) (any, bool) {
 			}
 		}
 	case []any:
-		for i := range v {
-			if path[0] == fmt.Sprint(i) {
-				return lookup(v[i], path[1:])
-			}
+		if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < len(v) {
+			return lookup(v[i], path[1:])
 		}
 	}
 	return nil, false
@@ -218,8 +217,9 @@ func content(raw json.RawMessage) (string, json.RawMessage) {
 	if json.Unmarshal(raw, &parts) != nil {
 		return "", nil
 	}
+	var joined strings.Builder
 	for _, p := range parts {
-		text += p.Text
+		joined.WriteString(p.Text)
 	}
-	return text, raw
+	return joined.String(), raw
 }
