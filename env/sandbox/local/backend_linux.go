@@ -1,0 +1,202 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/talaria-run/talaria/env/sandbox"
+)
+
+// Backend starts sandboxes on this machine. It is safe for concurrent use.
+type Backend struct {
+	owner   *owner
+	users   *users   // nil: the harness has no other users
+	cgroups *cgroups // of nowhere, where there are none
+	bwrap   *bwrap   // nil: unconfined
+	self    *os.File // our own program
+	spawner *spawner
+
+	mu     sync.Mutex
+	boxes  map[*box]struct{}
+	closed bool
+}
+
+var _ sandbox.Backend = (*Backend)(nil)
+
+// New prepares the backend and tries it, so that what does not work is known
+// before anything is spent: the error is then a [sandbox.UnavailableError].
+// Close must be called.
+func New(ctx context.Context, opts Options) (*Backend, error) {
+	b := &Backend{boxes: map[*box]struct{}{}}
+	err := b.open(opts)
+	if err == nil {
+		err = b.confine(ctx, opts)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Close(context.WithoutCancel(ctx)))
+	}
+	return b, nil
+}
+
+// open gets what sandboxes share.
+func (b *Backend) open(opts Options) error {
+	state, err := stateDir(opts)
+	if err != nil {
+		return fmt.Errorf("preparing sandboxes: %w", err)
+	}
+	token := newToken()
+	if b.cgroups, err = openCgroups("talaria-" + strconv.Itoa(os.Getpid()) + "-" + token); err != nil {
+		return err
+	}
+	if b.owner, err = newOwner(state, token, b.cgroups.dirs()); err != nil {
+		return fmt.Errorf("preparing sandboxes: %w", err)
+	}
+	if b.users, err = openUsers(filepath.Join(state, usersFile)); err != nil {
+		return err
+	}
+	if b.self, err = os.Open("/proc/self/exe"); err != nil {
+		return fmt.Errorf("opening our own program: %w", err)
+	}
+	b.spawner = newSpawner()
+	return nil
+}
+
+// confine chooses between sandboxes and mere processes.
+func (b *Backend) confine(ctx context.Context, opts Options) error {
+	etc := filepath.Join(b.owner.dir, "etc")
+	if err := writeEtc(etc); err != nil {
+		return fmt.Errorf("preparing sandboxes: %w", err)
+	}
+	var err error
+	if b.bwrap, err = openBwrap(ctx, opts, etc); err == nil {
+		err = b.try(ctx)
+	}
+	if _, ok := errors.AsType[*sandbox.UnavailableError](err); ok && opts.AllowUnconfined {
+		b.bwrap = nil
+		return nil
+	}
+	return err
+}
+
+// try starts a sandbox and ends it.
+func (b *Backend) try(ctx context.Context) error {
+	s, err := b.Start(ctx, sandbox.Spec{})
+	if err != nil {
+		return err
+	}
+	return s.Close(context.WithoutCancel(ctx))
+}
+
+// Confined tells whether sandboxes are more than processes.
+func (b *Backend) Confined() bool { return b.bwrap != nil }
+
+// Start implements [sandbox.Backend].
+func (b *Backend) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("starting a sandbox: %w", err)
+	}
+	if spec.Image != "" {
+		return nil, fmt.Errorf("starting a sandbox: backend %s cannot run images, such as %s", Name, spec.Image)
+	}
+	s := newBox(b, spec)
+	if err := b.admit(s); err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting a sandbox: %w", err), s.Close(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+func (b *Backend) admit(s *box) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return errors.New("starting a sandbox: the backend is closed")
+	}
+	b.boxes[s] = struct{}{}
+	return nil
+}
+
+func (b *Backend) dismiss(s *box) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.boxes, s)
+}
+
+// Close implements [sandbox.Backend].
+func (b *Backend) Close(ctx context.Context) error {
+	b.mu.Lock()
+	b.closed = true
+	alive := make([]*box, 0, len(b.boxes))
+	for s := range b.boxes {
+		alive = append(alive, s)
+	}
+	b.mu.Unlock()
+	errs := make([]error, len(alive))
+	var ending sync.WaitGroup
+	for i, s := range alive {
+		ending.Go(func() { errs[i] = s.Close(ctx) })
+	}
+	ending.Wait()
+	return errors.Join(slices.Concat(errs, b.release(ctx))...)
+}
+
+// release gives back what open got, as far as that came.
+func (b *Backend) release(ctx context.Context) []error {
+	var errs []error
+	if b.spawner != nil {
+		b.spawner.close()
+	}
+	if b.self != nil {
+		errs = append(errs, b.self.Close())
+	}
+	if b.users != nil {
+		errs = append(errs, b.users.file.Close())
+	}
+	if b.cgroups != nil {
+		errs = append(errs, b.cgroups.close(ctx))
+	}
+	if b.owner != nil {
+		errs = append(errs, b.owner.close())
+	}
+	return errs
+}
+
+// spawner starts processes from one thread. A sandbox dies with the thread that
+// started it, which is how it dies with the harness; any other thread may end
+// earlier.
+type spawner struct {
+	work  chan func() // from start; closed by close
+	ended chan struct{}
+}
+
+func newSpawner() *spawner {
+	s := &spawner{work: make(chan func()), ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		for do := range s.work {
+			do()
+		}
+	}()
+	return s
+}
+
+func (s *spawner) start(start func() error) error {
+	done := make(chan error, 1)
+	s.work <- func() { done <- start() }
+	return <-done
+}
+
+func (s *spawner) close() {
+	close(s.work)
+	<-s.ended
+}

@@ -1,0 +1,297 @@
+package supervisor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/talaria-run/talaria/env/sandbox"
+)
+
+// maxCalls bounds the calls that one supervisor serves at once, and with them
+// its threads: see roomForThreads.
+const maxCalls = 8
+
+// patience is how much later than promised an answer may come before the
+// supervisor counts as lost: the machine may be busy.
+const patience = 30 * time.Second
+
+// Client is the harness's end of the channel to a supervisor. It is safe for
+// concurrent use. Its methods are those of a [sandbox.Sandbox] but for Info and
+// Close, which are the backend's.
+type Client struct {
+	w     *frameWriter
+	slots chan struct{} // one per call under way
+	gone  chan struct{} // closed by receive, when nothing more can come
+
+	mu    sync.Mutex
+	calls map[uint32]*call
+	last  uint32
+	why   error // set before gone is closed
+}
+
+// call is one call under way. Only the receiving goroutine writes to out, and
+// only until it has sent a reply or a failure.
+type call struct {
+	out    io.Writer
+	reply  chan reply // at most one, from receive
+	failed chan error // at most one, from receive: out takes no more
+}
+
+// NewClient speaks to a supervisor through its standard streams. A goroutine
+// reads from r until it ends; the caller closes both when the supervisor has
+// ended.
+func NewClient(r io.Reader, w io.Writer) *Client {
+	c := &Client{
+		w:     &frameWriter{to: w},
+		slots: make(chan struct{}, maxCalls),
+		gone:  make(chan struct{}),
+		calls: map[uint32]*call{},
+	}
+	go c.receive(bufio.NewReaderSize(r, frameChunk))
+	return c
+}
+
+// Gone is closed when the channel has ended, and with it the supervisor.
+func (c *Client) Gone() <-chan struct{} { return c.gone }
+
+// Setup prepares the supervisor; it must be the first call.
+func (c *Client) Setup(ctx context.Context, setup Setup) (Observed, error) {
+	var seen Observed
+	err := c.call(ctx, opSetup, setup, nil, nil, &seen)
+	return seen, err
+}
+
+// Exec implements [sandbox.Sandbox].
+func (c *Client) Exec(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	args, err := newExecArgs(cmd)
+	if err != nil {
+		return sandbox.Result{}, err
+	}
+	var value execValue
+	output := &bounded{room: args.MaxOutput}
+	if err := c.call(ctx, opExec, args, bytes.NewReader(cmd.Stdin), output, &value); err != nil {
+		return sandbox.Result{}, fmt.Errorf("running a command: %w", err)
+	}
+	return value.result(output.data), nil
+}
+
+// Kill implements [sandbox.Sandbox].
+func (c *Client) Kill(ctx context.Context) error {
+	return c.call(ctx, opKill, nil, nil, nil, nil)
+}
+
+// ReadFile implements [sandbox.Files].
+func (c *Client) ReadFile(ctx context.Context, name string, offset, limit int64) (sandbox.File, error) {
+	if limit <= 0 || limit > sandbox.MaxRead {
+		limit = sandbox.MaxRead
+	}
+	var value readValue
+	content := &bounded{room: int(limit)}
+	err := c.call(ctx, opRead, readArgs{Name: name, Offset: offset, Limit: limit}, nil, content, &value)
+	if err != nil {
+		return sandbox.File{}, err
+	}
+	return sandbox.File{Data: content.data, Size: value.Size, Mode: value.Mode, ModTime: value.ModTime}, nil
+}
+
+// WriteFile implements [sandbox.Files].
+func (c *Client) WriteFile(ctx context.Context, name string, data []byte, mode fs.FileMode) error {
+	return c.call(ctx, opWrite, writeArgs{Name: name, Mode: mode}, bytes.NewReader(data), nil, nil)
+}
+
+// Upload implements [sandbox.Files].
+func (c *Client) Upload(ctx context.Context, dir string, tree io.Reader) error {
+	return c.call(ctx, opUpload, treeArgs{Name: dir}, tree, nil, nil)
+}
+
+// Download implements [sandbox.Files].
+func (c *Client) Download(ctx context.Context, name string, tree io.Writer) error {
+	return c.call(ctx, opDownload, treeArgs{Name: name}, nil, tree, nil)
+}
+
+// bounded holds what a peer may send, and no more.
+type bounded struct {
+	data []byte
+	room int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(b.data)+len(p) > b.room {
+		return 0, errors.New("the sandbox's supervisor sent more than it was asked for")
+	}
+	b.data = append(b.data, p...)
+	return len(p), nil
+}
+
+// call performs one operation: it sends args and the body, hands data to out as
+// it comes, and decodes the value of the reply.
+func (c *Client) call(ctx context.Context, op string, args any, body io.Reader, out io.Writer, value any) error {
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.gone:
+		return c.lost()
+	}
+	id, pending := c.register(out)
+	defer c.forget(id)
+	err := c.send(ctx, id, op, args, body, pending)
+	var got reply
+	if err == nil {
+		got, err = c.await(ctx, pending)
+	}
+	if err != nil {
+		return c.giveUp(ctx, id, pending, err)
+	}
+	switch {
+	case got.Error != nil:
+		return got.Error.err()
+	case value == nil:
+		return nil
+	}
+	return json.Unmarshal(got.Value, value)
+}
+
+func (c *Client) register(out io.Writer) (uint32, *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	pending := &call{out: out, reply: make(chan reply, 1), failed: make(chan error, 1)}
+	c.calls[c.last] = pending
+	return c.last, pending
+}
+
+func (c *Client) forget(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, id)
+}
+
+// send sends a call with its body, of which it drops the rest once there is a
+// reply.
+func (c *Client) send(ctx context.Context, id uint32, op string, args any, body io.Reader, pending *call) error {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return err
+	}
+	if err := c.w.writeJSON(frameCall, id, request{Op: op, Args: raw}); err != nil {
+		return err
+	}
+	piece := make([]byte, frameChunk)
+	for body != nil && len(pending.reply) == 0 {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, err := body.Read(piece)
+		if err := c.w.write(frame{kind: frameData, id: id, payload: piece[:n]}); err != nil {
+			return err
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.w.write(frame{kind: frameEnd, id: id})
+}
+
+// await waits for the reply.
+func (c *Client) await(ctx context.Context, pending *call) (reply, error) {
+	select {
+	case got := <-pending.reply:
+		return got, nil
+	case err := <-pending.failed:
+		return reply{}, err
+	case <-c.gone:
+		return reply{}, c.lost()
+	case <-ctx.Done():
+		return reply{}, context.Cause(ctx)
+	}
+}
+
+// giveUp ends a call that nobody wants any more and waits until the supervisor
+// has stopped it, so that nothing of it runs on. It returns why.
+func (c *Client) giveUp(ctx context.Context, id uint32, pending *call, why error) error {
+	if err := c.w.write(frame{kind: frameCancel, id: id}); err != nil {
+		return errors.Join(why, err)
+	}
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), patience,
+		errors.New("the sandbox's supervisor does not answer"))
+	defer cancel()
+	select {
+	case <-pending.reply:
+		return why
+	case <-c.gone:
+		return errors.Join(why, c.lost())
+	case <-ctx.Done():
+		return errors.Join(why, context.Cause(ctx))
+	}
+}
+
+func (c *Client) lost() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Errorf("the sandbox is gone: %w", c.why)
+}
+
+// receive hands every frame to its call until the channel ends.
+func (c *Client) receive(r *bufio.Reader) {
+	var err error
+	for err == nil {
+		var f frame
+		if f, err = readFrame(r); err == nil {
+			err = c.take(f)
+		}
+	}
+	c.mu.Lock()
+	c.why = err
+	c.mu.Unlock()
+	close(c.gone)
+}
+
+func (c *Client) take(f frame) error {
+	c.mu.Lock()
+	pending := c.calls[f.id]
+	c.mu.Unlock()
+	if pending == nil {
+		return nil // nobody waits for it any more
+	}
+	switch f.kind {
+	case frameData:
+		c.takeData(f, pending)
+		return nil
+	case frameResult:
+		var got reply
+		if err := json.Unmarshal(f.payload, &got); err != nil {
+			return fmt.Errorf("decoding a reply: %w", err)
+		}
+		select {
+		case pending.reply <- got:
+		default: // a second reply: the peer is broken, the first one counts
+		}
+		return nil
+	}
+	return fmt.Errorf("supervisor: unexpected message %q", f.kind)
+}
+
+// takeData passes data on. When the taker fails the call is given up, but the
+// channel goes on.
+func (c *Client) takeData(f frame, pending *call) {
+	if pending.out == nil || len(pending.failed) > 0 || len(pending.reply) > 0 {
+		return
+	}
+	if _, err := pending.out.Write(f.payload); err != nil {
+		pending.out = nil
+		pending.failed <- err
+	}
+}
