@@ -15,7 +15,7 @@ import (
 // size does not matter. Counted are the bytes that are alive, not those that
 // wait for the collector.
 func TestBoundedMemory(t *testing.T) {
-	const total, rowBytes = 200_000, 256
+	const total, rowBytes = 200_000, 64
 	path := filepath.Join(t.TempDir(), "t.jsonl.gz")
 	writeRows(t, path, total, rowBytes)
 	s, err := Open(Options{Path: path, Columns: map[string]string{ID: "id"}})
