@@ -20,6 +20,10 @@ func newApp(std *stdio) *cli.App {
 		UsageText: "talaria version",
 		Flags:     globalFlags(),
 		Commands: []*cli.Command{
+			newRunCommand(std),
+			newResumeCommand(std),
+			newStatusCommand(std),
+			newQueryCommand(std),
 			newLabCommand(std),
 			newVersionCommand(std),
 			newCompletionCommand(std),

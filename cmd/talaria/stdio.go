@@ -16,11 +16,13 @@ import (
 // stdio is all that a command may touch of the process. Results go to out,
 // logs and progress to err; both outlive their readers.
 type stdio struct {
-	args   []string // without the program's name
-	in     io.Reader
-	out    io.Writer
-	err    *console
-	getenv func(string) string
+	args      []string // without the program's name
+	in        io.Reader
+	out       io.Writer
+	err       *console
+	getenv    func(string) string
+	lookupEnv func(string) (string, bool)
+	secrets   *secrets // loaded so far; nil: none
 
 	inTerminal, outTerminal, errTerminal bool
 	// width of the terminal in columns; asked anew as it may change.
@@ -34,12 +36,15 @@ type stdio struct {
 
 // processStdio takes hold of the process's own.
 func processStdio() *stdio {
+	hidden := &secrets{}
 	return &stdio{
 		args:        os.Args[1:],
 		in:          os.Stdin,
 		out:         &enduring{w: os.Stdout},
-		err:         &console{w: &enduring{w: os.Stderr}},
+		err:         &console{w: &masked{&enduring{w: os.Stderr}, hidden}},
 		getenv:      os.Getenv,
+		lookupEnv:   os.LookupEnv,
+		secrets:     hidden,
 		inTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		outTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		errTerminal: term.IsTerminal(int(os.Stderr.Fd())),

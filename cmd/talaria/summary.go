@@ -13,7 +13,8 @@ import (
 
 // summaryRow is one line of the table at a run's end: a variant, or all.
 type summaryRow struct {
-	Name string
+	Name    string
+	Planned int // episodes; 0: as many as have a row
 	store.Tally
 }
 
@@ -80,8 +81,8 @@ func passedText(r *summaryRow) string {
 		return "-"
 	}
 	text := fmt.Sprintf("%.1f%%", 100*float64(r.Passed)/float64(r.Scored))
-	missing := r.Total() - r.Scored
-	if bounds, ok := metric.Bound(float64(r.Passed), r.Scored, r.Total(), 0, 1); ok && missing > 0 {
+	planned := max(r.Planned, r.Total())
+	if bounds, ok := metric.Bound(float64(r.Passed), r.Scored, planned, 0, 1); ok && planned > r.Scored {
 		text += fmt.Sprintf(" [%.1f%%, %.1f%%]", 100*bounds.Low, 100*bounds.High)
 	}
 	return text

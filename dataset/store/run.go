@@ -86,6 +86,10 @@ type Invocation struct {
 	ExitCode  *int       `json:"exit_code"`
 }
 
+// ReadRun reads run.json of the run in dir. A directory without one gives
+// [ErrNotRun].
+func ReadRun(dir string) (Run, error) { return readRun(osFS{}, dir) }
+
 func readRun(fsys FS, dir string) (Run, error) {
 	var run Run
 	path := filepath.Join(dir, runFile)

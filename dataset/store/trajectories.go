@@ -9,11 +9,11 @@ import (
 
 // Trajectories turns the current attempts of episodes back into trajectories,
 // part by part, in the order in which they were recorded: those that keep
-// accepts, or all where keep is nil. Each has its messages, tool calls, rewards
-// (late ones too, in the order given) and its task, whose Row is nil; its
-// Reward is the one as of the attempt's end. Spans and sequences stay in their
-// tables. What keep accepts is remembered by key, with its tasks and rewards;
-// messages of one part at a time are in memory.
+// accepts, or all where keep is nil. Each has its messages, tool calls, spans,
+// rewards (late ones too, in the order given) and its task, whose Row is nil;
+// its Reward is the one as of the attempt's end. Sequences stay in their table.
+// What keep accepts is remembered by key, with its tasks and rewards; messages
+// and spans of one part at a time are in memory.
 func (v *View) Trajectories(keep func(*AttemptRow) bool) iter.Seq2[*dataset.Trajectory, error] {
 	return func(yield func(*dataset.Trajectory, error) bool) {
 		j := joiner{
@@ -115,6 +115,9 @@ func (j *joiner) run(yield func(*dataset.Trajectory, error) bool) error {
 		for i := range l.ToolCalls {
 			t.toolCall(j, &l.ToolCalls[i])
 		}
+		for i := range l.Spans {
+			t.span(j, &l.Spans[i])
+		}
 		for i := range l.Attempts {
 			if err := j.yield(&l.Attempts[i], &t, yield); err != nil {
 				return err
@@ -141,13 +144,30 @@ func (j *joiner) part(p Part, yield func(*dataset.Trajectory, error) bool) error
 	if err != nil {
 		return err
 	}
+	err = eachRow(fsys, dir, p, tSpans, func(s *SpanRow) error {
+		t.span(j, s)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	return eachRow(fsys, dir, p, tAttempts, func(a *AttemptRow) error { return j.yield(a, &t, yield) })
 }
 
-// talk is what was said in the wanted attempts of a part.
+// talk is what was said and done in the wanted attempts of a part.
 type talk struct {
 	messages  map[attemptKey][]MessageRow
 	toolCalls map[attemptKey][]ToolCallRow
+	spans     map[attemptKey][]dataset.Span
+}
+
+func (t *talk) span(j *joiner, s *SpanRow) {
+	if t.spans == nil {
+		t.spans = map[attemptKey][]dataset.Span{}
+	}
+	if key := (attemptKey{s.EpisodeID, s.Attempt}); j.want[key] {
+		t.spans[key] = append(t.spans[key], s.span())
+	}
 }
 
 func (t *talk) message(j *joiner, m *MessageRow) {
@@ -190,6 +210,7 @@ func (j *joiner) yield(a *AttemptRow, t *talk, yield func(*dataset.Trajectory, e
 			tr.Messages[at].ToolCalls = append(tr.Messages[at].ToolCalls, c.toolCall())
 		}
 	}
+	tr.Spans = t.spans[key]
 	for _, r := range j.rewards[key] {
 		tr.Rewards = append(tr.Rewards, r.reward())
 	}

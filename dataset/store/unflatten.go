@@ -1,6 +1,10 @@
 package store
 
-import "github.com/talaria-run/talaria/dataset"
+import (
+	"time"
+
+	"github.com/talaria-run/talaria/dataset"
+)
 
 // trajectory is the trajectory of an attempt's row; what lies in other tables
 // is added to it. Durations have come down to milliseconds.
@@ -74,6 +78,26 @@ func (c *ToolCallRow) toolCall() dataset.ToolCall {
 		call.ResultPosition = int(*c.ResultPosition)
 	}
 	return call
+}
+
+func (s *SpanRow) span() dataset.Span {
+	span := dataset.Span{
+		ID: s.SpanID, ParentID: deref(s.ParentID), Kind: s.Kind, Name: s.Name, Turn: int(s.Turn), Agent: s.Agent,
+		Start: time.Duration(s.StartUS) * time.Microsecond, Duration: time.Duration(s.DurationUS) * time.Microsecond,
+		Status: s.Status, Retry: int(s.Retry), ErrorClass: deref(s.ErrorClass),
+		CallID: deref(s.CallID), RequestID: deref(s.RequestID), ModelServed: deref(s.ModelServed),
+		PolicyVersion: s.PolicyVersion, CostNanoUSD: s.CostNanoUSD, Attrs: objectOf(s.Attrs),
+	}
+	if s.TTFTUS != nil {
+		ttft := time.Duration(*s.TTFTUS) * time.Microsecond
+		span.TTFT = &ttft
+	}
+	if s.InputTokens != nil {
+		span.Usage = &dataset.Usage{
+			Input: *s.InputTokens, CacheRead: *s.CacheReadTokens, CacheWrite: *s.CacheWriteTokens, Output: *s.OutputTokens,
+		}
+	}
+	return span
 }
 
 func (r *RewardRow) reward() dataset.Reward {

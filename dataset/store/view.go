@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path/filepath"
 )
 
@@ -162,6 +163,22 @@ func (v *View) Index() (*Index, error) {
 		return nil
 	})
 	return t.index, err
+}
+
+// Attempts yields every recorded attempt, in the order of recording. A row is
+// valid until the next one; an error is the last thing that is yielded.
+func (v *View) Attempts() iter.Seq2[*AttemptRow, error] {
+	return func(yield func(*AttemptRow, error) bool) {
+		err := everyRow(v, tAttempts, func(r *Rows) []AttemptRow { return r.Attempts }, func(a *AttemptRow) error {
+			if !yield(a, nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(nil, err)
+		}
+	}
 }
 
 // headLine is what an index needs of a journal line.

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/dataset/store"
+	"github.com/talaria-run/talaria/runner"
+)
+
+// finish closes the run, prints the summary, and says how it ended.
+func (s *session) finish(dir string, st *store.Store, summary runner.Summary, runErr error) error {
+	code := runner.ExitCode(summary, runErr, s.cfg.Limits.FailOnError)
+	runErr = errors.Join(runErr, st.UpdateRun(func(r *store.Run) {
+		now := time.Now().UTC()
+		r.State, r.EndedAt = stateOf(code), &now
+		last := &r.Invocations[len(r.Invocations)-1]
+		last.EndedAt, last.ExitCode = &now, &code
+	}))
+	runErr = errors.Join(runErr, st.Close())
+	if err := s.print(dir, summary); err != nil {
+		runErr = errors.Join(runErr, fmt.Errorf("printing the summary: %w", err))
+	}
+	if runErr != nil {
+		return fmt.Errorf("%w\nwhat finished is safe in %s: once it is mended, 'talaria resume %s' goes on", runErr, dir, dir)
+	}
+	if code == runner.CodeOK {
+		return nil
+	}
+	return &exitCodeError{code: code, err: errors.New(s.ending(code, dir, summary))}
+}
+
+func stateOf(code int) string {
+	switch code {
+	case runner.CodeInterrupted:
+		return store.StateInterrupted
+	case runner.CodeEarly:
+		return store.StateStopped
+	case runner.CodeError:
+		return store.StateFailed
+	default:
+		return store.StateComplete
+	}
+}
+
+// ending is why the exit code is not zero, and what to do.
+func (s *session) ending(code int, dir string, summary runner.Summary) string {
+	t := summary.Total
+	switch code {
+	case runner.CodeInterrupted:
+		return fmt.Sprintf("interrupted: what finished is safe, 'talaria resume %s' goes on", dir)
+	case runner.CodeEarly:
+		return fmt.Sprintf("the run's budget of %s is used up: raise limits.run.%s and go on with 'talaria resume %s --set limits.run.%s=...'",
+			summary.Stopped, budgetKey(summary.Stopped), dir, budgetKey(summary.Stopped))
+	case runner.CodeNoModel:
+		return fmt.Sprintf("no episode ended as the model's own doing: 'talaria report %s' tells why", dir)
+	default:
+		failed := t.Episodes[dataset.OutcomeInfra] + t.Episodes[dataset.OutcomeTask] + t.Unscored
+		return fmt.Sprintf("%d of %d episodes ended as infra or task or could not be scored, more than limits.fail_on_error allows (%g): 'talaria report %s' tells why, 'talaria resume %s' tries again",
+			failed, t.Total(), s.cfg.Limits.FailOnError, dir, dir)
+	}
+}
+
+func budgetKey(stop runner.Stop) string {
+	if stop == runner.StopCost {
+		return "cost_usd"
+	}
+	return string(stop)
+}
+
+// print writes the summary table and the directory to stdout.
+func (s *session) print(dir string, summary runner.Summary) error {
+	rows := make([]summaryRow, 0, len(summary.Variants)+1)
+	for _, v := range summary.Variants {
+		rows = append(rows, summaryRow{Name: v.Name, Planned: v.Planned, Tally: v.Tally})
+	}
+	if len(rows) > 1 {
+		rows = append(rows, summaryRow{Name: "all", Planned: summary.Total.Planned, Tally: summary.Total.Tally})
+	}
+	if err := writeSummary(s.std.out, rows); err != nil {
+		return err
+	}
+	for _, line := range remarks(summary) {
+		if _, err := fmt.Fprintln(s.std.out, line); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(s.std.out, "%s\n", dir)
+	return err
+}
+
+// remarks are what the table does not show.
+func remarks(summary runner.Summary) []string {
+	var lines []string
+	if n := summary.SkippedRows; n > 0 {
+		lines = append(lines, fmt.Sprintf("%s bad rows of the dataset were skipped", comma(n)))
+	}
+	if n := summary.Rescored; n > 0 {
+		lines = append(lines, fmt.Sprintf("%s attempts were scored again, without a model call", comma(n)))
+	}
+	return lines
+}

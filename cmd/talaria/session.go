@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/talaria-run/talaria/configs"
+	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/dataset/store"
+	"github.com/talaria-run/talaria/runner"
+)
+
+// session is one invocation of a run.
+type session struct {
+	cfg     *configs.Run
+	std     *stdio
+	sources sources
+	made    *assembly
+	cells   [][]runner.Cell
+	total   int // episodes of the plan
+}
+
+// prepare checks all that can be checked before anything is spent. Its errors
+// are the config's.
+func prepare(ctx context.Context, cfg *configs.Run, std *stdio) (*session, error) {
+	made, err := newAssembly(cfg, std)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	cells, err := made.cells()
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	s := &session{cfg: cfg, std: std, made: made, cells: cells}
+	if s.sources, err = openSources(cfg); err != nil {
+		return nil, &usageError{err: err}
+	}
+	tasks, err := s.sources.count(ctx)
+	if err != nil {
+		return nil, &usageError{err: err}
+	}
+	s.total = tasks * len(cells) * cfg.Samples
+	return s, checkDescriptors(cfg, made.endpoints)
+}
+
+// close releases what prepare made.
+func (s *session) close() {
+	s.made.endpoints.close()
+	if err := closeCells(context.Background(), s.cells); err != nil {
+		s.std.log.Warn("closing an env", slog.String("error", err.Error()))
+	}
+}
+
+// newRecord is run.json of a new run.
+func (s *session) newRecord(configPath string) (store.Run, error) {
+	record := store.Run{
+		SchemaVersion: store.SchemaVersion, RunID: newRunID(), Name: s.cfg.Name,
+		CreatedAt: time.Now().UTC(), ConfigPath: configPath,
+	}
+	return record, s.fill(&record)
+}
+
+// fill brings run.json up to what this invocation runs.
+func (s *session) fill(record *store.Run) error {
+	resolved, err := s.cfg.Resolved()
+	if err != nil {
+		return fmt.Errorf("writing the config as resolved: %w", err)
+	}
+	files, err := s.sources.fingerprints()
+	if err != nil {
+		return fmt.Errorf("hashing the dataset: %w", err)
+	}
+	v := buildVersion()
+	record.State, record.EndedAt = store.StateRunning, nil
+	record.Config, record.Datasets = resolved, files
+	record.Tags, record.Note = s.cfg.Tags, s.cfg.Note
+	record.ConfigHash = s.cfg.ConfigHash()
+	record.IdentityHash = dataset.ID("identity", dataset.Canonical(identities(s.cfg)))
+	record.Seed, record.Samples, record.Total = s.cfg.Seed, s.cfg.Samples, s.total
+	record.Variants = mergeVariants(record.Variants, s.cells)
+	record.Version, record.Commit, record.Go = v.Version, v.Commit, v.Go
+	record.Host = hostname()
+	record.Invocations = append(record.Invocations, store.Invocation{
+		StartedAt: time.Now().UTC(), Host: record.Host, PID: os.Getpid(), Version: v.Version,
+	})
+	return nil
+}
+
+// identities is the identity of each source.
+func identities(cfg *configs.Run) []any {
+	all := make([]any, len(cfg.Sources()))
+	for i := range all {
+		all[i] = cfg.Identity(i)
+	}
+	return all
+}
+
+func newRunID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return runtime.GOOS
+	}
+	return name
+}
+
+func (s *session) storeOptions() store.Options {
+	return store.Options{
+		Variants: variantsByHash(s.cells),
+		DiskWait: s.cfg.Limits.DiskWait,
+		Logger:   s.std.log,
+		Mask:     s.std.secrets.mask,
+	}
+}
+
+// run runs the plan into st, prints the summary and closes st.
+func (s *session) run(ctx context.Context, dir string, st *store.Store, retry runner.Retry) error {
+	budget := runner.NewBudget(runner.Limits{
+		CostNanoUSD: nanoUSD(s.cfg.Limits.Run.CostUSD), Tokens: s.cfg.Limits.Run.Tokens,
+	}, runner.Spent(st.Index()))
+	s.made.calls.CallSink, s.made.budget.Budget = st, budget
+	waiting, done, err := s.waiting(dir, st.Index())
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	defer done()
+	r, err := runner.New(s.plan(), st, s.runnerOptions(st, budget, retry, waiting))
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	if !s.std.quiet {
+		s.std.err.printf("recording in %s\n", dir)
+	}
+	summary, err := s.drive(ctx, r)
+	return s.finish(dir, st, summary, err)
+}
+
+func (s *session) plan() runner.Plan {
+	return runner.Plan{
+		Seed: s.cfg.Seed, Samples: s.cfg.Samples, Tasks: s.sources.tasks(), Cells: s.cells, Total: s.total,
+	}
+}
+
+func (s *session) runnerOptions(
+	st *store.Store, budget *runner.Budget, retry runner.Retry, waiting iter.Seq2[*dataset.Trajectory, error],
+) runner.Options {
+	l := s.cfg.Limits
+	return runner.Options{
+		Workers: l.Concurrency.Episodes, Grading: l.Concurrency.Grading, InfraRetries: l.Retries.Infra,
+		Grace: l.Grace, ScoreTimeout: l.Score, CloseTimeout: l.Close, RunTime: l.Run.Time,
+		Retry: retry, Budget: budget, Index: st.Index(), Recorded: waiting,
+		SkippedRows: s.sources.skipped, Log: s.std.log,
+	}
+}
+
+// waiting yields the recorded attempts that are to be scored again: those that
+// no scorer could judge, and those that were judged by other scorers.
+func (s *session) waiting(dir string, ix *store.Index) (seq iter.Seq2[*dataset.Trajectory, error], done func(), err error) {
+	wants := map[string]string{} // variant hash to scorer hash
+	for hash, v := range variantsByHash(s.cells) {
+		wants[hash] = v.ScorerHash
+	}
+	waits := func(st store.State) bool {
+		hash, planned := wants[st.VariantHash]
+		return planned && st.Outcome == dataset.OutcomeModel && !st.NeedsWorld &&
+			(st.Unscored || st.ScorerHash != hash)
+	}
+	if !ix.Any(waits) {
+		return nil, func() {}, nil
+	}
+	temp, err := os.MkdirTemp("", "talaria-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a temporary directory: %w", err)
+	}
+	done = func() { _ = os.RemoveAll(temp) } // of copies only
+	view, err := store.OpenView(dir, temp)
+	if err != nil {
+		done()
+		return nil, nil, fmt.Errorf("reading what is recorded: %w", err)
+	}
+	return view.Trajectories(func(row *store.AttemptRow) bool {
+		state := ix.State(row.EpisodeID)
+		return state.Current == int(row.Attempt) && waits(state)
+	}), done, nil
+}
+
+// drive runs r under signals and with progress.
+func (s *session) drive(ctx context.Context, r *runner.Runner) (runner.Summary, error) {
+	var note atomic.Value // string
+	note.Store("")
+	admit, work, stop := drainOnSignals(ctx, s.cfg.Limits.Grace, func(n int) {
+		text := "draining: episodes in flight finish; interrupt again to cut them off"
+		if n > 1 {
+			text = "cutting off what is in flight"
+		}
+		note.Store(text)
+		s.std.log.Info(text)
+	})
+	defer stop()
+	hide := showProgress(s.std, func() progressState {
+		p := r.Progress()
+		return progressState{
+			Done: p.Done, Total: p.Total, InFlight: p.InFlight, Rate: p.Rate, ETA: p.ETA,
+			Elapsed: p.Elapsed, Tally: p.Tally, Note: note.Load().(string),
+		}
+	})
+	defer hide()
+	return r.Run(admit, work)
+}

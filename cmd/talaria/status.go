@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/dataset/store"
+)
+
+type statusOptions struct {
+	Run    string
+	Format string
+}
+
+func newStatusCommand(std *stdio) *cli.Command {
+	return &cli.Command{
+		Name:      "status",
+		Usage:     "Tells how far a run is and what it cost, also while another process writes it.",
+		UsageText: "talaria status runs/quickstart-20260102-030405-1a2b",
+		ArgsUsage: "RUN",
+		Flags:     []cli.Flag{choiceFlag("format", "print as `FORMAT`", "table", "json")},
+		Action: func(c *cli.Context) error {
+			return runStatus(c.Context, statusOptions{Run: c.Args().First(), Format: c.String("format")}, std)
+		},
+	}
+}
+
+// runStatus reads manifest, footers and journal; it needs no SQL.
+func runStatus(_ context.Context, opts statusOptions, std *stdio) error {
+	views, done, err := openViews([]string{opts.Run})
+	if err != nil {
+		return err
+	}
+	defer done()
+	index, err := views[0].Index()
+	if err != nil {
+		return err
+	}
+	s := statusOf(views[0].Run, index.Tallies())
+	if opts.Format == "json" {
+		return json.NewEncoder(std.out).Encode(s)
+	}
+	return s.print(std)
+}
+
+// runStatus is how a run stands. Its JSON keeps its meaning between releases.
+type statusReport struct {
+	RunID     string          `json:"run_id"`
+	Name      string          `json:"name"`
+	State     string          `json:"state"` // as the last invocation left it: running also if it was killed
+	StartedAt time.Time       `json:"started_at"`
+	EndedAt   *time.Time      `json:"ended_at"`
+	Episodes  int             `json:"episodes"` // with a row
+	Planned   int             `json:"planned"`  // 0 if not known
+	Variants  []statusVariant `json:"variants"`
+}
+
+type statusVariant struct {
+	Variant     string                  `json:"variant"`
+	Episodes    int                     `json:"episodes"`
+	Outcomes    map[dataset.Outcome]int `json:"outcomes"`
+	Scored      int                     `json:"scored"`
+	Passed      int                     `json:"passed"`
+	Unscored    int                     `json:"unscored"`
+	Truncated   int                     `json:"truncated"`
+	MeanReward  *float64                `json:"mean_reward"` // over the scored ones
+	Attempts    int                     `json:"attempts"`
+	InputTokens int64                   `json:"input_tokens"` // cache reads and writes included
+	OutTokens   int64                   `json:"output_tokens"`
+	CostKnown   int64                   `json:"cost_known_nanousd"`
+	CostUnknown int                     `json:"cost_unknown_attempts"`
+	Unreported  int                     `json:"unreported_calls"`
+
+	tally store.Tally
+}
+
+func statusOf(run store.Run, tallies []store.Tally) statusReport {
+	s := statusReport{
+		RunID: run.RunID, Name: run.Name, State: run.State,
+		StartedAt: run.CreatedAt, EndedAt: run.EndedAt, Planned: run.Total, Variants: []statusVariant{},
+	}
+	byHash := map[string]store.Tally{}
+	for _, t := range tallies {
+		byHash[t.VariantHash] = t
+	}
+	names := map[string]int{} // variant's name to its place in s.Variants
+	for _, v := range run.Variants {
+		t, ok := byHash[v.Hash]
+		if !ok {
+			t = store.Tally{VariantHash: v.Hash, Episodes: map[dataset.Outcome]int{}}
+		}
+		if i, again := names[v.Name]; again { // the same variant for another source
+			s.Variants[i].tally.Add(t)
+			continue
+		}
+		names[v.Name] = len(s.Variants)
+		s.Variants = append(s.Variants, statusVariant{Variant: v.Name, tally: t})
+	}
+	for i := range s.Variants {
+		s.Variants[i].fill()
+		s.Episodes += s.Variants[i].Episodes
+	}
+	return s
+}
+
+func (v *statusVariant) fill() {
+	t := v.tally
+	v.Episodes, v.Outcomes = t.Total(), t.Episodes
+	v.Scored, v.Passed, v.Unscored, v.Truncated = t.Scored, t.Passed, t.Unscored, t.Truncated
+	v.Attempts = t.Attempts
+	v.InputTokens, v.OutTokens = t.Usage.Total()-t.Usage.Output, t.Usage.Output
+	v.CostKnown, v.CostUnknown, v.Unreported = t.CostKnown, t.CostUnknown, t.Unreported
+	if t.Scored > 0 {
+		mean := t.RewardSum / float64(t.Scored)
+		v.MeanReward = &mean
+	}
+}
+
+func (s statusReport) print(std *stdio) error {
+	of := ""
+	if s.Planned > 0 {
+		of = fmt.Sprintf(" of %s", comma(s.Planned))
+	}
+	ended := ""
+	if s.EndedAt != nil {
+		ended = ", ended " + s.EndedAt.UTC().Format(time.DateTime) + " UTC"
+	}
+	_, err := fmt.Fprintf(std.out, "%s: %s, %s%s episodes; started %s UTC%s\n",
+		s.Name, s.State, comma(s.Episodes), of, s.StartedAt.UTC().Format(time.DateTime), ended)
+	if err != nil {
+		return err
+	}
+	rows := make([]summaryRow, 0, len(s.Variants)+1)
+	all := summaryRow{Name: "all", Tally: store.Tally{Episodes: map[dataset.Outcome]int{}}}
+	for _, v := range s.Variants {
+		rows = append(rows, summaryRow{Name: v.Variant, Tally: v.tally})
+		all.Tally.Add(v.tally)
+	}
+	if len(rows) > 1 {
+		rows = append(rows, all)
+	}
+	return writeSummary(std.out, slices.Clip(rows))
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/talaria-run/talaria/dataset/store"
+	"github.com/talaria-run/talaria/eval/query"
+)
+
+// openViews looks at runs as they are at this moment. Calling done removes the
+// copies of their journals.
+func openViews(dirs []string) (views []*store.View, done func(), err error) {
+	temp, err := os.MkdirTemp("", "talaria-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a temporary directory: %w", err)
+	}
+	done = func() { _ = os.RemoveAll(temp) } // of copies only
+	for _, dir := range dirs {
+		own, err := os.MkdirTemp(temp, "run-")
+		if err != nil {
+			done()
+			return nil, nil, fmt.Errorf("making a temporary directory: %w", err)
+		}
+		view, err := store.OpenView(dir, own)
+		if err != nil {
+			done()
+			return nil, nil, notRun(err)
+		}
+		views = append(views, view)
+	}
+	return views, done, nil
+}
+
+func inputs(views []*store.View) []query.Input {
+	list := make([]query.Input, len(views))
+	for i, v := range views {
+		list[i] = query.Input{Dir: v.Dir, Run: v.Run, Files: v.Files, Journal: v.Journal}
+	}
+	return list
+}
+
+// withSQL opens DuckDB over runs for as long as use takes.
+func withSQL(ctx context.Context, dirs []string, use func(*query.DB) error) error {
+	views, done, err := openViews(dirs)
+	if err != nil {
+		return err
+	}
+	defer done()
+	db, err := query.Open(ctx, inputs(views), query.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(db), db.Close())
+}
