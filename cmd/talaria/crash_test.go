@@ -27,8 +27,8 @@ const (
 // acknowledgements, and compares what it recorded with the lab's ledger: no
 // episode is lost, none is bought twice, nothing paid for is forgotten.
 func TestKillNine(t *testing.T) {
-	l := startLab(t, "turns=2", "latency_min_ms=10", "latency_max_ms=60")
-	config := labConfig(t, l, crashEpisodes, "limits: {concurrency: {episodes: 40, requests: 40}}\n")
+	l := startLab(t, "turns=2", "latency_min_ms=30", "latency_max_ms=120")
+	config := labConfig(t, l, crashEpisodes, "limits: {concurrency: {episodes: 24, requests: 24}}\n")
 	dir := filepath.Join(t.TempDir(), "run")
 	random := rand.New(rand.NewPCG(1, 2))
 
@@ -45,7 +45,7 @@ func TestKillNine(t *testing.T) {
 	if len(acknowledged) == 0 || len(acknowledged) == crashEpisodes {
 		t.Fatalf("%d episodes had ended before the last kill: the kills came too early or too late to show anything", len(acknowledged))
 	}
-	if _, errs, code := talaria(t, "run", config, "--resume", "--out", dir, "--quiet"); code != 0 {
+	if _, errs, code := talaria(t, "run", config, "--resume", "--out", dir, "--quiet", "--concurrency", "200"); code != 0 {
 		t.Fatalf("the last resume: exit code %d: %s", code, errs)
 	}
 
