@@ -30,6 +30,9 @@ type DB struct {
 // reads files of these runs and nothing else, loads no extension, and cannot
 // change a setting. The caller closes the DB.
 func Open(ctx context.Context, inputs []Input, opts Options) (*DB, error) {
+	if err := distinct(inputs); err != nil {
+		return nil, err
+	}
 	inputs, err := absolute(inputs)
 	if err != nil {
 		return nil, err

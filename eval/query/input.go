@@ -26,6 +26,7 @@ package query
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/talaria-run/talaria/dataset/store"
@@ -58,6 +59,19 @@ func FromView(v *store.View, dir string) Input {
 		}
 	}
 	return in
+}
+
+// distinct returns an error if two inputs are one run: its rows would count
+// twice in every view.
+func distinct(inputs []Input) error {
+	dirs := map[string]string{}
+	for _, in := range inputs {
+		if other, seen := dirs[in.Run.RunID]; seen {
+			return fmt.Errorf("%s and %s are the same run (%s): name it once", other, in.Dir, in.Run.RunID)
+		}
+		dirs[in.Run.RunID] = in.Dir
+	}
+	return nil
 }
 
 // Options bound what a database may use. The zero value of each field is the

@@ -13,6 +13,9 @@ import (
 // run. The views show what is recorded now: print them again for a run that
 // goes on.
 func PrintViews(w io.Writer, inputs []Input) error {
+	if err := distinct(inputs); err != nil {
+		return err
+	}
 	journal, err := scanJournal(inputs)
 	if err != nil {
 		return err

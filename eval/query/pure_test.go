@@ -172,6 +172,14 @@ func TestFromViewKeepsThePathAsNamed(t *testing.T) {
 	}
 }
 
+func TestARunIsNamedOnce(t *testing.T) {
+	a, b := Input{Dir: "a", Run: store.Run{RunID: "x"}}, Input{Dir: "b", Run: store.Run{RunID: "x"}}
+	err := PrintViews(&strings.Builder{}, []Input{a, b})
+	if want := "a and b are the same run (x): name it once"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestPathsAreNoPatterns(t *testing.T) {
 	if got, want := pathLiteral("it's [a]*?.parquet"), "'it''s [[]a][*][?].parquet'"; got != want {
 		t.Errorf("got %s, want %s", got, want)
