@@ -29,6 +29,7 @@ func newApp(std *stdio) *cli.App {
 			newCompletionCommand(std),
 		},
 		Before:                    std.configure,
+		After:                     func(*cli.Context) error { return std.stopProfile() },
 		Reader:                    std.in,
 		Writer:                    std.out,
 		ErrWriter:                 std.err,
@@ -50,6 +51,7 @@ func globalFlags() []cli.Flag {
 		level,
 		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "show no progress", EnvVars: []string{"TALARIA_QUIET"}},
 		&cli.BoolFlag{Name: "no-color", Usage: "use no colours; NO_COLOR in the environment does the same"},
+		&cli.StringFlag{Name: "cpuprofile", Usage: "write a profile of the CPU time to `FILE`, for go tool pprof"},
 		&cli.BoolFlag{Name: helpFlag, Aliases: []string{"h"}, Usage: "explain the command"},
 	}
 }

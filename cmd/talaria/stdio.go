@@ -28,6 +28,8 @@ type stdio struct {
 	// width of the terminal in columns; asked anew as it may change.
 	width func() int
 
+	profile *os.File // where the CPU profile goes; nil: none
+
 	// Set by the global flags, before a command runs.
 	log            *slog.Logger
 	logJSON        bool
@@ -66,7 +68,7 @@ func (s *stdio) configure(c *cli.Context) error {
 	s.quiet = c.Bool("quiet")
 	s.noColor = c.Bool("no-color") || s.getenv("NO_COLOR") != ""
 	s.setLog(c.String("log-format") == "json", c.String("log-level"))
-	return nil
+	return s.startProfile(c.String("cpuprofile"))
 }
 
 func (s *stdio) setLog(json bool, level string) {

@@ -32,6 +32,9 @@ type bench struct {
 	lab     string // base URL of the lab in a process of its own
 }
 
+// profiled is the name of the one run, after all rounds, that is profiled.
+const profiled = "profiled"
+
 // figures are the CPU times of the rounds.
 type figures struct{ bare, run, encode []time.Duration }
 
@@ -64,7 +67,11 @@ func runHarness(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	b.print(f)
-	return nil
+	if b.Profile == "" {
+		return nil
+	}
+	_, err = b.run(ctx, b.lab, profiled)
+	return err
 }
 
 func (b *bench) build(ctx context.Context) error {
@@ -192,8 +199,11 @@ func (r *recorder) episodes() []episode {
 
 // run runs talaria and returns the CPU time of its process.
 func (b *bench) run(ctx context.Context, base, name string) (time.Duration, error) {
-	cmd := exec.CommandContext(ctx, b.talaria, "run", b.config(), "--base-url", base,
-		"--out", filepath.Join(b.dir, name), "--quiet")
+	args := []string{"run", b.config(), "--base-url", base, "--out", filepath.Join(b.dir, name), "--quiet"}
+	if name == profiled {
+		args = append(args, "--cpuprofile", b.Profile)
+	}
+	cmd := exec.CommandContext(ctx, b.talaria, args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	if err := cmd.Run(); err != nil {

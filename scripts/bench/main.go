@@ -63,5 +63,6 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.Rounds, "rounds", 7, "rounds")
 	flags.IntVar(&o.Concurrency, "concurrency", 64, "episodes in flight")
 	flags.IntVar(&o.Turns, "turns", 2, "tool calls of an episode; it has one turn more")
+	flags.StringVar(&o.Profile, "profile", "", "after the rounds, write a CPU profile of one more talaria run to this file")
 	return o, flags.Parse(args)
 }
