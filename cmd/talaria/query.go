@@ -89,5 +89,5 @@ func printViews(runs []string, out io.Writer) error {
 			return fmt.Errorf("%s: it is being written or was not closed, and a file of views cannot show what is in its journal: wait for its end, or 'talaria resume' it", v.Dir)
 		}
 	}
-	return query.PrintViews(out, inputs(views))
+	return query.PrintViews(out, inputs(views, runs))
 }

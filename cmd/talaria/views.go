@@ -34,10 +34,11 @@ func openViews(dirs []string) (views []*store.View, done func(), err error) {
 	return views, done, nil
 }
 
-func inputs(views []*store.View) []query.Input {
+// inputs are the views for SQL, each under the directory that the user named.
+func inputs(views []*store.View, dirs []string) []query.Input {
 	list := make([]query.Input, len(views))
 	for i, v := range views {
-		list[i] = query.Input{Dir: v.Dir, Run: v.Run, Files: v.Files, Journal: v.Journal}
+		list[i] = query.FromView(v, dirs[i])
 	}
 	return list
 }
@@ -49,7 +50,7 @@ func withSQL(ctx context.Context, dirs []string, use func(*query.DB) error) erro
 		return err
 	}
 	defer done()
-	db, err := query.Open(ctx, inputs(views), query.Options{})
+	db, err := query.Open(ctx, inputs(views, dirs), query.Options{})
 	if err != nil {
 		return err
 	}
