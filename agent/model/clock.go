@@ -44,11 +44,8 @@ func WithClock(ctx context.Context, limit time.Duration) (_ context.Context, _ *
 // may overlap.
 func Pause(ctx context.Context) (resume func()) {
 	c := clockOf(ctx)
-	if c == nil {
-		return func() {}
-	}
-	c.pause()
-	return sync.OnceFunc(c.resume)
+	c.pause(time.Now())
+	return sync.OnceFunc(func() { c.resume(time.Now()) })
 }
 
 // clockOf is the clock of ctx, nil if it has none.
@@ -61,41 +58,49 @@ func clockOf(ctx context.Context) *Clock {
 func (c *Clock) Worked() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.workedLocked()
+	return c.workedAt(time.Now())
 }
 
 // Stop ends the count. It is idempotent.
-func (c *Clock) Stop() { c.pause() }
+func (c *Clock) Stop() { c.pause(time.Now()) }
 
-func (c *Clock) workedLocked() time.Duration {
+// workedAt is the working time at now; the caller holds mu.
+func (c *Clock) workedAt(now time.Time) time.Duration {
 	if c.since.IsZero() {
 		return c.worked
 	}
-	return c.worked + time.Since(c.since)
+	return c.worked + max(now.Sub(c.since), 0) // now may be from before another's resume
 }
 
-func (c *Clock) pause() {
+// pause and resume do nothing to a nil Clock: there is none to stop.
+func (c *Clock) pause(now time.Time) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pauses++
 	if c.pauses > 1 {
 		return
 	}
-	c.worked = c.workedLocked()
+	c.worked = c.workedAt(now)
 	c.since = time.Time{}
 	if c.timer != nil {
 		c.timer.Stop()
 	}
 }
 
-func (c *Clock) resume() {
+func (c *Clock) resume(now time.Time) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pauses--
 	if c.pauses > 0 {
 		return
 	}
-	c.since = time.Now()
+	c.since = now
 	if c.timer != nil {
 		c.timer.Reset(max(c.limit-c.worked, 0))
 	}

@@ -1,9 +1,6 @@
 package model
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Limiter bounds the requests in flight to one endpoint. All variants that
 // use the endpoint share it.
@@ -47,7 +44,7 @@ func (l *Limiter) acquire(ctx context.Context) (Try, error) {
 	}
 	select {
 	case l.slots <- struct{}{}: // a free slot: nobody waits
-		return Try{Start: time.Now()}, nil
+		return Try{}, nil
 	default:
 	}
 	return stall(ctx, func() error {

@@ -81,7 +81,7 @@ type Response struct {
 	TTFT         *time.Duration
 
 	// Unreported counts tries that may have been paid for and whose usage
-	// never came: cut off after the request had left.
+	// never came: cut off after the request had left, or answered without it.
 	Unreported int
 	Tries      []Try         // the failed ones and the pauses, in order
 	Paused     time.Duration // time in Tries that was waiting, which stops the episode's clock

@@ -15,13 +15,13 @@ const minPause = time.Millisecond
 // stall runs wait with the clock of ctx stopped, for what is not the
 // episode's doing, and returns it as a Try.
 func stall(ctx context.Context, wait func() error) (Try, error) {
-	if c := clockOf(ctx); c != nil {
-		c.pause()
-		defer c.resume()
-	}
+	c := clockOf(ctx)
 	start := time.Now()
+	c.pause(start)
 	err := wait()
-	return Try{Kind: dataset.SpanLimiter, Start: start, Duration: time.Since(start)}, err
+	end := time.Now()
+	c.resume(end)
+	return Try{Kind: dataset.SpanLimiter, Start: start, Duration: end.Sub(start)}, err
 }
 
 // waitedBefore records a pause that came before all that r holds.

@@ -192,6 +192,18 @@ func TestRetryAfterIsCapped(t *testing.T) {
 	})
 }
 
+func TestRetryWaitIsCapped(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			inner, _ := tries(t, outcome{model.Response{}, failed(model.ClassServer, 500)}, outcome{reply(1), nil})
+			got, err := model.Retry(inner, model.RetryOptions{Base: time.Hour, Cap: time.Minute}).Generate(t.Context(), model.Request{})
+			if err != nil || got.Paused > time.Minute {
+				t.Errorf("paused %v, error %v", got.Paused, err)
+			}
+		})
+	}
+}
+
 // TestRetryCancelled ends a wait of an hour at once.
 func TestRetryCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -256,7 +268,9 @@ func TestRetrySumsCost(t *testing.T) {
 			want        *int64
 		}{
 			{"both", priced(3), priced(4), new(int64(7))},
-			{"one", reply(1), priced(4), nil},
+			{"only the last", reply(1), priced(4), nil},
+			{"only the first", priced(3), reply(1), nil},
+			{"last used nothing", priced(3), model.Response{}, new(int64(3))},
 			{"first used nothing", model.Response{}, priced(4), new(int64(4))},
 		} {
 			inner, _ := tries(t, outcome{tt.first, failed(model.ClassBadResponse, 200)}, outcome{tt.last, nil})

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -218,6 +219,24 @@ func TestFaults(t *testing.T) {
 				t.Errorf("billed: %v", got)
 			}
 		})
+	}
+}
+
+// TestFaultsQueue draws two faults for a call id: they strike one after the
+// other.
+func TestFaultsQueue(t *testing.T) {
+	l, srv := start(t, Script{Faults: []Fault{{Kind: FaultStatus, Rate: 1, Times: 2}, {Kind: FaultNoUsage, Rate: 1}}})
+	for range 4 {
+		if _, _, _, err := post(t, srv, "x", question); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make([]string, 0, 4)
+	for _, e := range l.Ledger() {
+		got = append(got, e.Fault)
+	}
+	if want := []string{FaultStatus, FaultStatus, FaultNoUsage, ""}; !slices.Equal(got, want) {
+		t.Errorf("faults %q, want %q", got, want)
 	}
 }
 

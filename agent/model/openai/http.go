@@ -65,9 +65,6 @@ var errSilent = errors.New("the server is silent")
 // valid until read returns. Without an answer, the error tells why and
 // whether the request had left.
 func (c *Client) exchange(ctx context.Context, callID string, body []byte, read func(answer) *model.Error) *model.Error {
-	if ctx.Err() != nil {
-		return &model.Error{Class: model.ClassCancelled, Err: context.Cause(ctx)}
-	}
 	tryCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(c.silence, func() { cancel(errSilent) })
