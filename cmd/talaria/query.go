@@ -24,7 +24,7 @@ func newQueryCommand(std *stdio) *cli.Command {
 		Name:      "query",
 		Usage:     "Answers SQL over one or many runs, also while they run.",
 		UsageText: `talaria query runs/quickstart-* "SELECT variant, avg(reward) FROM episodes GROUP BY ALL"`,
-		ArgsUsage: "RUN... SQL",
+		ArgsUsage: "RUN... [SQL]",
 		Flags: []cli.Flag{
 			choiceFlag("format", "print as `FORMAT`", "table", "json", "jsonl", "csv", "parquet"),
 			&cli.BoolFlag{Name: "print-views", Usage: "print the views as SQL for any DuckDB client; takes runs only"},
