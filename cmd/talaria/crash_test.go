@@ -28,7 +28,7 @@ const (
 // episode is lost, none is bought twice, nothing paid for is forgotten.
 func TestKillNine(t *testing.T) {
 	l := startLab(t, "turns=2", "latency_min_ms=30", "latency_max_ms=120")
-	config := labConfig(t, l, crashEpisodes, "limits: {concurrency: {episodes: 24, requests: 24}}\n")
+	config := labConfig(t, l.base, crashEpisodes, "limits: {concurrency: {episodes: 24, requests: 24}}\n")
 	dir := filepath.Join(t.TempDir(), "run")
 	random := rand.New(rand.NewPCG(1, 2))
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/talaria-run/talaria/dataset"
@@ -55,12 +56,27 @@ func (s *session) ending(code int, dir string, summary runner.Summary) string {
 		return fmt.Sprintf("the run's budget of %s is used up: raise limits.run.%s and go on with 'talaria resume %s --set limits.run.%s=...'",
 			summary.Stopped, budgetKey(summary.Stopped), dir, budgetKey(summary.Stopped))
 	case runner.CodeNoModel:
-		return fmt.Sprintf("no episode ended as the model's own doing: 'talaria report %s' tells why", dir)
+		return fmt.Sprintf("no episode ended as the model's own doing: 'talaria report %s' tells why, '%s' tries again", dir, again(dir, t.Tally))
 	default:
 		failed := t.Episodes[dataset.OutcomeInfra] + t.Episodes[dataset.OutcomeTask] + t.Unscored
-		return fmt.Sprintf("%d of %d episodes ended as infra or task or could not be scored, more than limits.fail_on_error allows (%g): 'talaria report %s' tells why, 'talaria resume %s' tries again",
-			failed, t.Total(), s.cfg.Limits.FailOnError, dir, dir)
+		return fmt.Sprintf("%d of %d episodes ended as infra or task or could not be scored, more than limits.fail_on_error allows (%g): 'talaria report %s' tells why, '%s' tries again",
+			failed, t.Total(), s.cfg.Limits.FailOnError, dir, again(dir, t.Tally))
 	}
+}
+
+// again is the command that tries the failed episodes again: those that have
+// used up their retries need a fresh allowance.
+func again(dir string, t store.Tally) string {
+	var failed []string
+	for _, o := range []dataset.Outcome{dataset.OutcomeInfra, dataset.OutcomeTask} {
+		if t.Episodes[o] > 0 {
+			failed = append(failed, string(o))
+		}
+	}
+	if len(failed) == 0 {
+		return "talaria resume " + dir
+	}
+	return "talaria resume " + dir + " --retry " + strings.Join(failed, ",")
 }
 
 func budgetKey(stop runner.Stop) string {
@@ -95,10 +111,17 @@ func (s *session) print(dir string, summary runner.Summary) error {
 func remarks(summary runner.Summary) []string {
 	var lines []string
 	if n := summary.SkippedRows; n > 0 {
-		lines = append(lines, fmt.Sprintf("%s bad rows of the dataset were skipped", comma(n)))
+		lines = append(lines, plural(n, "bad row of the dataset was", "bad rows of the dataset were")+" skipped")
 	}
 	if n := summary.Rescored; n > 0 {
-		lines = append(lines, fmt.Sprintf("%s attempts were scored again, without a model call", comma(n)))
+		lines = append(lines, plural(n, "attempt was", "attempts were")+" scored again, without a model call")
 	}
 	return lines
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return comma(n) + " " + many
 }

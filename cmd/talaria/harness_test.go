@@ -92,9 +92,9 @@ func (l *labProcess) settled(t *testing.T) []lab.Entry {
 	return nil
 }
 
-// labConfig writes tasks and a config that plays them against the lab, with
-// further lines of YAML, and returns the config's path.
-func labConfig(t *testing.T, l *labProcess, tasks int, extra string) string {
+// labConfig writes tasks and a config that plays them against the lab at base,
+// with further lines of YAML, and returns the config's path.
+func labConfig(t *testing.T, base string, tasks int, extra string) string {
 	t.Helper()
 	dir := t.TempDir()
 	var rows bytes.Buffer
@@ -112,7 +112,7 @@ agent: {model: openai/lab, base_url: "%s", toolsets: [answer, math]}
 score: [{name: numeric, extract: last_number}]
 prices: prices.json
 out: runs
-%s`, l.base, extra))
+%s`, base, extra))
 	writeFile(t, filepath.Join(dir, "prices.json"),
 		`{"version":"test","models":{"openai":{"lab":{"input":1000000000,"cache_read":100000000,"cache_write":1250000000,"output":3000000000}}}}`)
 	return config
@@ -128,17 +128,29 @@ func writeFile(t *testing.T, path, text string) {
 // talaria runs a command to its end and returns its output and exit code.
 func talaria(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	cmd := exec.Command("talaria", args...)
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return out.String(), errs.String(), exit.ExitCode()
+	p := start(t, args...)
+	code = p.wait(t)
+	return p.out.String(), p.err.String(), code
+}
+
+// mustExit is talaria for a command that has to exit with a code.
+func mustExit(t *testing.T, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	stdout, stderr, code := talaria(t, args...)
+	if code != want {
+		t.Fatalf("talaria %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, stdout, stderr)
 	}
-	if err != nil {
-		t.Fatal(err)
+	return stdout, stderr
+}
+
+// wantTexts wants each of the parts in a text.
+func wantTexts(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("want %q in:\n%s", part, text)
+		}
 	}
-	return out.String(), errs.String(), 0
 }
 
 // ask answers SQL over a run by "talaria query", a struct a row.

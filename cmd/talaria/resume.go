@@ -81,7 +81,7 @@ func runResume(ctx context.Context, opts resumeOptions, std *stdio) error {
 // notRun makes a directory that is no run a usage error.
 func notRun(err error) error {
 	if errors.Is(err, store.ErrNotRun) {
-		return &usageError{err: err}
+		return &usageError{err: fmt.Errorf("%w; give the directory that 'talaria run' printed", err)}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -136,6 +137,9 @@ func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return usageErrorf("talaria run", "%s: it is no directory: give a new one as --out", dir)
 	}
 	if err != nil {
 		return fmt.Errorf("looking into the run directory: %w", err)

@@ -69,6 +69,9 @@ func (s sources) tasks() iter.Seq2[dataset.Task, error] { return source.Join(s..
 func (s sources) count(ctx context.Context) (int, error) {
 	n := 0
 	for _, err := range s.tasks() {
+		if row, ok := errors.AsType[source.RowError](err); ok {
+			return 0, fmt.Errorf("%w; mend the row or what tasks.columns says of it, or set on_bad_row: skip to do without such rows", row)
+		}
 		if err != nil {
 			return 0, err
 		}
