@@ -10,9 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -41,14 +39,6 @@ func NewTransport(ceiling int, proxy func(*http.Request) (*url.URL, error)) *htt
 		DisableCompression:     true, // replies are small, and the client's CPU is what bounds a run
 		Protocols:              protocols,
 	}
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // answer is an HTTP response, read whole.
