@@ -86,7 +86,7 @@ const (
 	FlagUnscored     = "unscored"      // a scorer failed: the reward is null and resume scores again
 	FlagStoppedEarly = "stopped_early" // the group was stopped
 	FlagRepaired     = "repaired"
-	FlagQuarantined  = "quarantined"   // a token sequence is not fit for training
+	FlagQuarantined  = "quarantined" // a token sequence is not fit for training
 	FlagNeedsWorld   = "needs_world" // unscored, and only a new attempt can score it
 )
 
