@@ -30,7 +30,7 @@ func envs() env.Registry {
 type assembly struct {
 	cfg       *configs.Run
 	std       *stdio
-	prices    *model.PriceTable
+	prices    prices
 	budget    *budget
 	calls     *ledger
 	endpoints endpoints
@@ -44,32 +44,47 @@ type ledger struct{ model.CallSink }
 type budget struct{ model.Budget }
 
 func newAssembly(cfg *configs.Run, std *stdio) (*assembly, error) {
-	prices, err := loadPrices(cfg.Prices)
+	list, err := loadPrices(cfg.Prices)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Place("prices"), err)
 	}
 	return &assembly{
-		cfg: cfg, std: std, prices: prices, budget: &budget{}, calls: &ledger{},
+		cfg: cfg, std: std, prices: list, budget: &budget{}, calls: &ledger{},
 		endpoints: endpoints{ceiling: cfg.Limits.Concurrency.Requests, byURL: map[string]endpoint{}},
 		replays:   replays{},
 	}, nil
 }
 
-func loadPrices(path string) (*model.PriceTable, error) {
-	prices := model.EmbeddedPrices()
+// prices are the tables by which calls are priced.
+type prices struct {
+	list *model.PriceTable // the embedded list prices under the user's own
+	own  *model.PriceTable // the user's own alone; they hold wherever a model is served
+}
+
+// of is the table for a model of an endpoint: list prices are those of the
+// provider itself, not of others that serve a model under the same name.
+func (p prices) of(run *configs.Run) *model.PriceTable {
+	if base := run.Agent.BaseURL; base != "" && base != openAIBase {
+		return p.own
+	}
+	return p.list
+}
+
+func loadPrices(path string) (prices, error) {
+	p := prices{list: model.EmbeddedPrices(), own: &model.PriceTable{}}
 	if path == "" {
-		return prices, nil
+		return p, nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	defer f.Close()
-	over, err := model.LoadPrices(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if p.own, err = model.LoadPrices(f); err != nil {
+		return p, fmt.Errorf("%s: %w", path, err)
 	}
-	return prices.With(over), nil
+	p.list = p.list.With(p.own)
+	return p, nil
 }
 
 // cells makes the cells of every variant and source, and reports all that is

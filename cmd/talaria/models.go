@@ -55,12 +55,13 @@ func (a *assembly) model(run *configs.Run, src configs.Source, v dataset.Variant
 		return nil, err
 	}
 	m = model.Retry(m, model.RetryOptions{Tries: 1 + run.Limits.Retries.Requests})
-	rates, _ := a.prices.Rates(v.Provider, v.Model)
+	table := a.prices.of(run)
+	rates, _ := table.Rates(v.Provider, v.Model)
 	if err := a.checkPrice(run, rates); err != nil {
 		return nil, err
 	}
 	m = model.Gate(m, a.budget, rates)
-	m = model.Price(m, a.prices, v.Provider, v.Model)
+	m = model.Price(m, table, v.Provider, v.Model)
 	return model.Record(m, a.calls), nil
 }
 
