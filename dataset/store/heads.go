@@ -167,7 +167,7 @@ func readAllRows[T any](p *parquet.File, yield func(*T) error) (err error) {
 	r := parquet.NewGenericReader[T](p)
 	defer func() { err = errors.Join(err, r.Close()) }()
 	for {
-		rows := make([]T, readRows)
+		rows := make([]T, min(readRows, p.NumRows()+1)) // new ones each time: rows keep what they point to
 		n, err := r.Read(rows)
 		for i := range rows[:n] {
 			if err := yield(&rows[i]); err != nil {

@@ -208,6 +208,7 @@ func (r *recovery) frame(f frame) error {
 		return err
 	}
 	r.seen[f.seq] = true
+	normalise(&l.Rows)
 	for _, c := range l.Calls {
 		r.calls.note(record{kind: f.kind, call: refOf(c)})
 	}
@@ -215,11 +216,6 @@ func (r *recovery) frame(f frame) error {
 }
 
 func (r *recovery) add(rows *Rows) error {
-	for i := range rows.Tasks {
-		for name, v := range rows.Tasks[i].Meta {
-			rows.Tasks[i].Meta[name] = cleaner{}.metaValue(v)
-		}
-	}
 	for i := range rows.Attempts {
 		r.recorded[attemptKey{rows.Attempts[i].EpisodeID, rows.Attempts[i].Attempt}] = true
 	}
@@ -230,6 +226,16 @@ func (r *recovery) add(rows *Rows) error {
 		}
 	}
 	return nil
+}
+
+// normalise gives kept columns, which JSON has as numbers of any kind, the types
+// that they had before.
+func normalise(rows *Rows) {
+	for i := range rows.Tasks {
+		for name, v := range rows.Tasks[i].Meta {
+			rows.Tasks[i].Meta[name] = cleaner{}.metaValue(v)
+		}
+	}
 }
 
 // orphans adds the rows of attempts that the crash cut off.

@@ -189,20 +189,32 @@ func allRows(t testing.TB, fsys FS, dir string) *Rows {
 	}
 	rows := &Rows{}
 	for _, p := range man.parts {
-		err := firstError(
-			func() error { return collect(fsys, dir, p, tAttempts, &rows.Attempts) },
-			func() error { return collect(fsys, dir, p, tTasks, &rows.Tasks) },
-			func() error { return collect(fsys, dir, p, tMessages, &rows.Messages) },
-			func() error { return collect(fsys, dir, p, tToolCalls, &rows.ToolCalls) },
-			func() error { return collect(fsys, dir, p, tSpans, &rows.Spans) },
-			func() error { return collect(fsys, dir, p, tRewards, &rows.Rewards) },
-			func() error { return collect(fsys, dir, p, tSequences, &rows.Sequences) },
-		)
-		if err != nil {
-			t.Fatalf("reading part %d: %v", p.Part, err)
-		}
+		readPart(t, fsys, dir, p, rows)
 	}
 	return rows
+}
+
+func partRows(t testing.TB, fsys FS, dir string, p Part) *Rows {
+	t.Helper()
+	rows := &Rows{}
+	readPart(t, fsys, dir, p, rows)
+	return rows
+}
+
+func readPart(t testing.TB, fsys FS, dir string, p Part, rows *Rows) {
+	t.Helper()
+	err := firstError(
+		func() error { return collect(fsys, dir, p, tAttempts, &rows.Attempts) },
+		func() error { return collect(fsys, dir, p, tTasks, &rows.Tasks) },
+		func() error { return collect(fsys, dir, p, tMessages, &rows.Messages) },
+		func() error { return collect(fsys, dir, p, tToolCalls, &rows.ToolCalls) },
+		func() error { return collect(fsys, dir, p, tSpans, &rows.Spans) },
+		func() error { return collect(fsys, dir, p, tRewards, &rows.Rewards) },
+		func() error { return collect(fsys, dir, p, tSequences, &rows.Sequences) },
+	)
+	if err != nil {
+		t.Fatalf("reading part %d: %v", p.Part, err)
+	}
 }
 
 func collect[T any](fsys FS, dir string, p Part, table string, into *[]T) error {

@@ -26,13 +26,12 @@ const (
 
 const (
 	// rowsPerGroup and bytesPerGroup bound a row group: the writer keeps its
-	// compressed pages in memory, and a reader that looks for one episode
-	// decodes all of it.
+	// compressed pages and its dictionaries in memory, whose values may come
+	// from a model, and a reader that looks for one episode decodes all of it.
+	// (The library's own bound of a dictionary is looked at between pages only,
+	// and a page of indices holds more rows than a group.)
 	rowsPerGroup  = 16 << 10
 	bytesPerGroup = 32 << 20
-	// maxDictionary bounds a dictionary whose values come from a model or a
-	// user, such as tool names; beyond it the column goes on without one.
-	maxDictionary = 1 << 20
 	bloomBits     = 10 // per value: about one false positive in a hundred
 )
 
@@ -55,7 +54,6 @@ func writerOptions(schema *parquet.Schema, table string, codec compress.Codec, m
 		schema,
 		parquet.Compression(codec),
 		parquet.MaxRowsPerRowGroup(rowsPerGroup),
-		parquet.DictionaryMaxBytes(maxDictionary),
 	}
 	for _, path := range schema.Columns() {
 		leaf, ok := schema.Lookup(path...)

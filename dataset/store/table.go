@@ -36,22 +36,39 @@ func partName(number int) string { return fmt.Sprintf("part-%05d.parquet", numbe
 // tables are the seven tables of a part, in the order of [Tables].
 func (s partSpot) tables() []table {
 	return []table{
-		newTable(s, tAttempts, func(r *Rows) []AttemptRow { return r.Attempts }, nil),
+		newTable(s, tAttempts, func(r *Rows) []AttemptRow { return r.Attempts }, (*AttemptRow).size),
 		&taskTable{spot: s},
 		newTable(s, tMessages, func(r *Rows) []MessageRow { return r.Messages }, (*MessageRow).size),
 		newTable(s, tToolCalls, func(r *Rows) []ToolCallRow { return r.ToolCalls }, (*ToolCallRow).size),
-		newTable(s, tSpans, func(r *Rows) []SpanRow { return r.Spans }, nil),
-		newTable(s, tRewards, func(r *Rows) []RewardRow { return r.Rewards }, nil),
+		newTable(s, tSpans, func(r *Rows) []SpanRow { return r.Spans }, (*SpanRow).size),
+		newTable(s, tRewards, func(r *Rows) []RewardRow { return r.Rewards }, (*RewardRow).size),
 		newTable(s, tSequences, func(r *Rows) []SequenceRow { return r.Sequences }, (*SequenceRow).size),
 	}
 }
 
-func (r *MessageRow) size() int {
-	return len(r.Content) + len(deref(r.Parts)) + len(deref(r.Reasoning))
+// The size of a row is what in it may be long: text of models, envs and users.
+
+func (r *AttemptRow) size() int {
+	return len(deref(r.Error)) + len(deref(r.Answer)) + len(r.Extra) + len(r.TaskID)
 }
-func (r *ToolCallRow) size() int { return len(r.Arguments) + len(deref(r.ArgumentsCoerced)) }
+
+func (r *MessageRow) size() int {
+	return len(r.Content) + len(deref(r.Parts)) + len(deref(r.Reasoning)) + len(deref(r.ReasoningSignature)) + len(deref(r.ToolName))
+}
+
+func (r *ToolCallRow) size() int {
+	return len(r.ID) + len(r.Name) + len(r.Arguments) + len(deref(r.ArgumentsCoerced)) + len(deref(r.SchemaError))
+}
+
+func (r *SpanRow) size() int { return len(r.Name) + len(r.Attrs) }
+
+func (r *RewardRow) size() int {
+	return len(r.Name) + len(deref(r.Label)) + len(deref(r.Explanation)) + len(deref(r.Raw))
+}
+
 func (r *SequenceRow) size() int {
-	return 9*len(r.TokenIDs) + 8*len(r.TeacherIDs) + len(r.RoutedExperts)
+	const perToken, perTeacherToken = 4 + 4 + 1, 4 + 4
+	return perToken*len(r.TokenIDs) + perTeacherToken*len(r.TeacherIDs) + len(r.RoutedExperts)
 }
 
 // partTable is a table whose rows are structs.
@@ -59,7 +76,7 @@ type partTable[T any] struct {
 	spot partSpot
 	name string
 	pick func(*Rows) []T
-	size func(*T) int // of what varies in a row; nil: nothing much
+	size func(*T) int
 
 	file   *partFile // nil before the first row
 	writer *parquet.GenericWriter[T]
@@ -82,10 +99,7 @@ func (t *partTable[T]) add(rows *Rows) error {
 	add := t.pick(rows)
 	for i := range add {
 		t.buf = append(t.buf, add[i])
-		t.held += fixedBytes
-		if t.size != nil {
-			t.held += t.size(&add[i])
-		}
+		t.held += fixedBytes + t.size(&add[i])
 		if len(t.buf) >= bufferRows || t.held >= bufferBytes {
 			if err := t.flush(); err != nil {
 				return err
