@@ -10,6 +10,7 @@ import (
 
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/env"
+	"github.com/talaria-run/talaria/env/sandbox"
 )
 
 // attempt is one attempt being played, on one goroutine.
@@ -64,6 +65,9 @@ func (a *attempt) setup(ctx context.Context) *end {
 	if stop := a.addTools(); stop != nil {
 		return stop
 	}
+	if stop := a.bindTools(); stop != nil {
+		return stop
+	}
 	if len(first) == 0 {
 		return &end{reason: dataset.ExitInfraError, err: errors.New("the env began with no message")}
 	}
@@ -94,6 +98,27 @@ func (a *attempt) addTools() *end {
 	}
 	if a.tools, err = a.loop.tools.with(own); err != nil {
 		return &end{reason: dataset.ExitInfraError, err: fmt.Errorf("adding the env's tools: %w", err)}
+	}
+	return nil
+}
+
+// bindTools gives the tools that act in a sandbox the env's, and records what it
+// enforces.
+func (a *attempt) bindTools() *end {
+	var box sandbox.Sandbox
+	if e, ok := a.env.(env.Sandboxed); ok {
+		box = e.Sandbox()
+	}
+	if box == nil {
+		if a.tools.needsSandbox() {
+			return &end{reason: dataset.ExitInfraError, err: errors.New("the tools act in a sandbox, and the env has none")}
+		}
+		return nil
+	}
+	info := box.Info()
+	a.tr.SandboxBackend, a.tr.SandboxImage, a.tr.SandboxEnforced = info.Backend, info.Image, info.Enforced
+	if a.tools.needsSandbox() {
+		a.tools = a.tools.bind(box)
 	}
 	return nil
 }

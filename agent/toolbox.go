@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,6 +11,7 @@ import (
 	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/env"
+	"github.com/talaria-run/talaria/env/sandbox"
 )
 
 // toolbox is the tools of an episode. It is read-only, and shared by all
@@ -43,12 +45,30 @@ func (b *toolbox) check(t env.Tool) error {
 		return fmt.Errorf("a tool has no name: %q", t.Description)
 	case b.byName[t.Name].Name != "":
 		return fmt.Errorf("two tools are named %q", t.Name)
-	case t.Call == nil:
-		return fmt.Errorf("tool %q has no function", t.Name)
+	case (t.Call == nil) == (t.Bind == nil):
+		return fmt.Errorf("tool %q needs one of Call and Bind", t.Name)
 	case !json.Valid(t.Parameters):
 		return fmt.Errorf("tool %q: its parameters are not JSON", t.Name)
 	}
 	return nil
+}
+
+// needsSandbox reports whether a tool has to be bound.
+func (b *toolbox) needsSandbox() bool {
+	return slices.ContainsFunc(b.tools, func(t env.Tool) bool { return t.Bind != nil })
+}
+
+// bind is a copy whose tools act in box.
+func (b *toolbox) bind(box sandbox.Sandbox) *toolbox {
+	bound := *b
+	bound.byName = maps.Clone(b.byName)
+	for name, t := range bound.byName {
+		if t.Bind != nil {
+			t.Call = t.Bind(box)
+			bound.byName[name] = t
+		}
+	}
+	return &bound
 }
 
 // with adds tools to a copy.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/big"
 	"slices"
@@ -33,6 +34,8 @@ type Task struct {
 	Row map[string]any
 	// Params is JSON text of the columns that are neither mapped nor kept.
 	Params string
+	// Files is the task's folder where it has one, read-only; else nil.
+	Files fs.FS
 	// Keep holds the columns named in tasks.keep; they become meta_<name>.
 	Keep map[string]any
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/env/sandbox"
 )
 
 // Env is one world for one attempt. The harness calls Reset once, then Step
@@ -50,6 +51,10 @@ type Factory interface {
 // clashes with a tool of the config is a config error.
 type Tooled interface{ Tools() []Tool }
 
+// Sandboxed is an Env in which commands run. It is asked for after Reset; the
+// sandbox is the env's to close, and lives until then. Nil: there is none.
+type Sandboxed interface{ Sandbox() sandbox.Sandbox }
+
 // Scored is an Env whose score needs the live world: Score runs before Close.
 // An error that wraps [dataset.ErrTask] ends the attempt as the task's fault.
 type Scored interface {
@@ -60,12 +65,19 @@ type Scored interface {
 // object. Call may run in several goroutines at once, for several episodes;
 // what fails within the tool is a ToolResult with IsError, an error of Call is
 // a failure of the harness and ends the attempt.
+//
+// A tool that acts in the env's sandbox has Bind in place of Call: bound to a
+// sandbox, it is a Call that serves one attempt and may keep its state.
 type Tool struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage
-	Call        func(ctx context.Context, args json.RawMessage) (ToolResult, error)
+	Call        ToolCall
+	Bind        func(sandbox.Sandbox) ToolCall
 }
+
+// ToolCall runs a tool with arguments that are a JSON object.
+type ToolCall func(ctx context.Context, args json.RawMessage) (ToolResult, error)
 
 // ToolResult is what the model reads of a call. Done ends the episode, with
 // Answer as its final answer if that is set.
@@ -85,6 +97,11 @@ type Setup struct {
 	// Decode decodes the env's parameters from the config strictly: an unknown
 	// key is an error with file, line and suggestion.
 	Decode func(into any) error
+	// Backend starts sandboxes with Spec, to which the env adds what its tasks
+	// ask for; nil where the config's env needs none. The factory does not
+	// close it.
+	Backend sandbox.Backend
+	Spec    sandbox.Spec
 }
 
 // Constructor makes the Factory of one variant.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/env"
+	"github.com/talaria-run/talaria/env/sandbox"
 )
 
 // abandonAfter is how long a call that was told to stop may take to obey before
@@ -88,8 +89,9 @@ type world struct {
 }
 
 var (
-	_ env.Env    = (*world)(nil)
-	_ env.Tooled = (*world)(nil)
+	_ env.Env       = (*world)(nil)
+	_ env.Tooled    = (*world)(nil)
+	_ env.Sandboxed = (*world)(nil)
 )
 
 // newWorld starts the world's goroutine; Close ends it.
@@ -182,6 +184,15 @@ func (w *world) Tools() []env.Tool {
 		}
 	}
 	return tools
+}
+
+// Sandbox is the env's, nil if it has none. It is asked for after Reset, when
+// the env's goroutine rests.
+func (w *world) Sandbox() sandbox.Sandbox {
+	if e, ok := w.env.(env.Sandboxed); ok {
+		return e.Sandbox()
+	}
+	return nil
 }
 
 // Close closes the env, detached from the end of ctx, and ends the world's
