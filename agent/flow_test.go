@@ -333,7 +333,7 @@ func TestNewRefuses(t *testing.T) {
 		{"no model", Options{}, "agent: no model"},
 		{"two of a name", Options{Model: &script{}, Tools: []env.Tool{sound, sound}}, `two tools are named "a"`},
 		{"no name", with(func(t *env.Tool) { t.Name = "" }), `a tool has no name: ""`},
-		{"no function", with(func(t *env.Tool) { t.Call = nil }), `tool "a" has no function`},
+		{"no function", with(func(t *env.Tool) { t.Call = nil }), `tool "a" needs one of Call and Bind`},
 		{"no schema", with(func(t *env.Tool) { t.Parameters = nil }), `tool "a": its parameters are not JSON`},
 	}
 	for _, tt := range tests {
