@@ -39,6 +39,7 @@ func (d *document) checkVariant(r *Run) {
 	c.tasks()
 	c.scores("score", r.Score)
 	c.env("env.name", r.Env)
+	c.sandbox(r.Sandbox)
 	c.prompt()
 	c.agent()
 	c.credentials()
@@ -112,6 +113,15 @@ func (c *checker) source(key string, t Tasks) {
 		c.env(key+".env.name", *t.Env)
 	}
 	c.scores(key+".score", t.Score)
+}
+
+func (c *checker) sandbox(s Sandbox) {
+	if s.Backend != "local" {
+		c.report("sandbox.backend", "there is no backend %q; the one there is is local", s.Backend)
+	}
+	if s.Network != "none" && s.Network != "host" {
+		c.report("sandbox.network", "%q is neither none nor host", s.Network)
+	}
 }
 
 func (c *checker) env(key string, e Env) {

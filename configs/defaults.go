@@ -14,6 +14,12 @@ func Defaults() Run {
 		Env: Env{Name: "answer"},
 		// Tools are off until named, so that a question is a question.
 		Agent: Agent{Kind: "tools"},
+		// What a small build or a test suite needs; a bomb is stopped long before
+		// it is felt.
+		Sandbox: Sandbox{
+			Backend: "local", Network: "none",
+			Memory: 512 << 20, Disk: 512 << 20, Pids: 256, Timeout: 2 * time.Minute,
+		},
 		Limits: Limits{
 			Concurrency: Concurrency{
 				Episodes: 256, // episodes mostly wait for requests

@@ -79,6 +79,8 @@ func TestIdentity(t *testing.T) {
 		"agent.sampling.bias": map[string]any{"50": -1.0},
 		"limits.episode.time": "1m0s", "limits.episode.turns": int64(2), "limits.episode.tokens": int64(3),
 		"limits.episode.cost_usd": 0.25, "limits.episode.bytes": int64(1024),
+		"sandbox.backend": "local", "sandbox.network": "none", "sandbox.timeout": "2m0s",
+		"sandbox.memory": int64(512 << 20), "sandbox.disk": int64(512 << 20), "sandbox.pids": int64(256),
 	}
 	if diff := cmp.Diff(want, r.Identity(0)); diff != "" {
 		t.Errorf("identity differs (-want +got):\n%s", diff)

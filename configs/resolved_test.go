@@ -87,7 +87,7 @@ func TestFromResolvedErrors(t *testing.T) {
 		`{"version": 9}`:               "run.json: version: version 9 is newer than this release reads (1); use a newer release",
 		`{"version": 1, "version": 1}`: `run.json: not a config as JSON: the key "version" is there twice`,
 		`{"version": 1, "tasks": [{"path": "/t"}], "agent": {"model": "scripted/null"}, "later": 1}`: "run.json: later: unknown key; known here are " +
-			"version, name, note, tags, seed, tasks, env, prompt, few_shot, agent, samples, score, limits, prices, sweep, out",
+			"version, name, note, tags, seed, tasks, env, prompt, few_shot, sandbox, agent, samples, score, limits, prices, sweep, out",
 	} {
 		_, err := FromResolved([]byte(text), Options{})
 		if err == nil || err.Error() != want {

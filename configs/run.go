@@ -25,6 +25,7 @@ type Run struct {
 	Env      Env      `yaml:"env" example:"{name: answer}"`          // of the sources that have none of their own
 	Template string   `yaml:"prompt" class:"identity" example:"{question}"`
 	FewShot  *FewShot `yaml:"few_shot" example:"{path: shots.jsonl, n: 4}"` // nil: none
+	Sandbox  Sandbox  `yaml:"sandbox"`                                      // of the envs that have commands run
 	Agent    Agent    `yaml:"agent"`
 	Samples  int      `yaml:"samples" class:"selection" min:"1" max:"1000000"` // episodes per task and variant
 	Score    []Scorer `yaml:"score" example:"[{name: exact}]"`                 // of the sources that have none of their own
@@ -83,6 +84,19 @@ type FewShot struct {
 	N      int    `yaml:"n" class:"identity" min:"1"`
 	Seed   int64  `yaml:"seed" class:"identity"`
 	SHA256 string `yaml:"sha256" class:"identity"` // of the file; may be given to pin it
+}
+
+// Sandbox is where the commands of an episode run. A limit of 0 is none.
+type Sandbox struct {
+	Backend string        `yaml:"backend" class:"identity" example:"local"`
+	Network string        `yaml:"network" class:"identity" example:"none"` // none or host
+	Memory  Size          `yaml:"memory" class:"identity" min:"0"`         // of all processes together
+	Disk    Size          `yaml:"disk" class:"identity" min:"0"`           // of the files that they write
+	Pids    int           `yaml:"pids" class:"identity" min:"0" max:"1000000"`
+	Timeout time.Duration `yaml:"timeout" class:"identity" min:"0"` // of one command that sets none
+	// AllowUnconfined says for which tasks commands may run outside of a sandbox
+	// where this machine has none.
+	AllowUnconfined Unconfined `yaml:"allow_unconfined" class:"operation"`
 }
 
 // Agent is the policy: a model, what it may do, and how it samples.

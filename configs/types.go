@@ -96,6 +96,29 @@ func parseSize(s string) (Size, bool) {
 	return 0, false
 }
 
+// Unconfined says which tasks may run commands outside of a sandbox.
+type Unconfined string
+
+// The values of [Unconfined].
+const (
+	UnconfinedNever   Unconfined = ""        // none
+	UnconfinedBundled Unconfined = "bundled" // embedded ones, played by scripted models
+	UnconfinedAlways  Unconfined = "true"    // all: what the model asks for runs with the user's rights
+)
+
+func (u *Unconfined) decodeTree(d *decoder, v *value, key string) {
+	switch {
+	case v.raw == string(UnconfinedBundled), v.raw == string(UnconfinedAlways), v.raw == string(UnconfinedNever):
+		*u = Unconfined(v.raw)
+	case v.raw == "false":
+		*u = UnconfinedNever
+	default:
+		d.add(v.at, key, "want bundled, true or false, got %s", v.describe())
+	}
+}
+
+func (u Unconfined) encodeTree() *value { return textValue(string(u), place{}) }
+
 func (k *Keep) decodeTree(d *decoder, v *value, key string) {
 	if v.kind == text && v.raw == "all" {
 		*k = Keep{All: true}
