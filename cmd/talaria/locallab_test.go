@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/talaria-run/talaria/agent/model/lab"
@@ -20,10 +19,11 @@ type localLab struct {
 	*lab.Server
 	base string
 
-	holdTurn atomic.Int64 // calls of this turn are held back; -1: none
-	mu       sync.Mutex
-	held     int
-	release  chan struct{} // closed by open
+	mu      sync.Mutex
+	holds   func(callID string, nth int) bool // which requests are held back; nil: none
+	seen    int                               // requests so far
+	held    int
+	release chan struct{} // closed by open
 }
 
 // newLab starts a lab that holds nothing back and ends with the test.
@@ -33,8 +33,7 @@ func newLab(t *testing.T, script lab.Script) *localLab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &localLab{Server: server, release: make(chan struct{})}
-	l.holdTurn.Store(-1)
+	l := &localLab{Server: server}
 	web := httptest.NewServer(http.HandlerFunc(l.serve))
 	l.base = web.URL + "/v1"
 	t.Cleanup(func() {
@@ -60,14 +59,17 @@ func (l *localLab) serve(w http.ResponseWriter, r *http.Request) {
 
 // passes holds a request back and reports whether its client still waits then.
 func (l *localLab) passes(r *http.Request) bool {
-	id := r.Header.Get("X-Client-Request-Id") // ends with -<attempt>-<turn>
-	if !strings.HasSuffix(id, "-"+strconv.FormatInt(l.holdTurn.Load(), 10)) {
-		return true
-	}
 	l.mu.Lock()
-	l.held++
+	l.seen++
+	hold := l.holds != nil && l.holds(r.Header.Get("X-Client-Request-Id"), l.seen)
+	if hold {
+		l.held++
+	}
 	release := l.release
 	l.mu.Unlock()
+	if !hold {
+		return true
+	}
 	select {
 	case <-release:
 		return true
@@ -76,17 +78,30 @@ func (l *localLab) passes(r *http.Request) bool {
 	}
 }
 
-// hold holds back the calls of a turn, counted from 0.
-func (l *localLab) hold(turn int) { l.holdTurn.Store(int64(turn)) }
+// hold holds requests back until open.
+func (l *localLab) hold(which func(callID string, nth int) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holds, l.held, l.release = which, 0, make(chan struct{})
+}
+
+// turn is the calls of a turn, counted from 0; a call id ends with
+// -<attempt>-<turn>.
+func turn(n int) func(string, int) bool {
+	return func(callID string, _ int) bool { return strings.HasSuffix(callID, "-"+strconv.Itoa(n)) }
+}
+
+// beyond is all requests but the first n that a lab gets.
+func beyond(n int) func(string, int) bool {
+	return func(_ string, nth int) bool { return nth > n }
+}
 
 // open lets all pass.
 func (l *localLab) open() {
-	l.holdTurn.Store(-1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select {
-	case <-l.release:
-	default:
+	if l.holds != nil {
+		l.holds = nil
 		close(l.release)
 	}
 }

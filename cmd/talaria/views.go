@@ -51,8 +51,23 @@ func withSQL(ctx context.Context, dirs []string, use func(*query.DB) error) erro
 	}
 	defer done()
 	db, err := query.Open(ctx, inputs(views, dirs), query.Options{})
-	if err != nil {
+	if err == nil {
+		err = errors.Join(use(db), db.Close())
+	}
+	return orDamage(err, views)
+}
+
+// orDamage is err, or the damage to the runs' files that is behind it.
+func orDamage(err error, views []*store.View) error {
+	if _, ok := errors.AsType[*query.UnreadableError](err); !ok {
 		return err
 	}
-	return errors.Join(use(db), db.Close())
+	var damage []error
+	for _, v := range views {
+		damage = append(damage, v.Verify())
+	}
+	if found := errors.Join(damage...); found != nil {
+		return found
+	}
+	return err
 }

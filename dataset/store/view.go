@@ -135,6 +135,18 @@ func writeCopy(fsys FS, path string, content []byte) error {
 	return errors.Join(writeAll(f, content), f.Close())
 }
 
+// Verify compares the committed files with what the manifest says of them. It
+// reads them all; the error joins a [DamageError] for each that is damaged.
+func (v *View) Verify() error {
+	var errs []error
+	for _, p := range v.Parts {
+		for _, f := range p.Files {
+			errs = append(errs, verify(v.fsys, v.Dir, f, true))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Index sums up how each episode stands, from only the columns that it needs.
 func (v *View) Index() (*Index, error) {
 	t := tallier{index: NewIndex()}

@@ -166,5 +166,11 @@ func plainError(err error) error {
 		return err
 	}
 	message, _, _ := strings.Cut(failure.Msg, "\n\nLINE ")
-	return errors.New(strings.Join(strings.FieldsFunc(message, func(r rune) bool { return r == '\n' }), " "))
+	message = strings.Join(strings.FieldsFunc(message, func(r rune) bool { return r == '\n' }), " ")
+	switch failure.Type { //nolint:exhaustive // all others are about the statement
+	case duckdb.ErrorTypeIO, duckdb.ErrorTypeInvalid, duckdb.ErrorTypeInvalidInput,
+		duckdb.ErrorTypeSerialization, duckdb.ErrorTypeInternal, duckdb.ErrorTypeFatal:
+		return &UnreadableError{Text: message}
+	}
+	return errors.New(message)
 }

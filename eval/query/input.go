@@ -35,6 +35,13 @@ import (
 // ErrNotBuiltIn is returned by [Open] in a build without cgo.
 var ErrNotBuiltIn = errors.New("this build has no SQL: build talaria with CGO_ENABLED=1 and a C++ compiler, or install a full release")
 
+// UnreadableError is what DuckDB says when it cannot go on reading. A damaged
+// file may be behind it, which the text does not always name:
+// [store.View.Verify] finds it.
+type UnreadableError struct{ Text string }
+
+func (e *UnreadableError) Error() string { return e.Text }
+
 // Input is a run to read: what a view of it in dataset/store found committed.
 type Input struct {
 	Dir string
