@@ -257,6 +257,8 @@ func TestHangs(t *testing.T) {
 		want      dataset.ExitReason
 		wantFlags []string
 		wantTime  time.Duration
+
+		closedFirst bool // the env is closed before the call returns
 	}{{
 		name: "env.New",
 		hang: func(c *Cell, hang func()) {
@@ -308,16 +310,16 @@ func TestHangs(t *testing.T) {
 	}, {
 		name: "a scorer",
 		hang: func(c *Cell, hang func()) {
-			c.Scorers = []Scorer{scorerFunc(func(_ context.Context, _ dataset.Task, tr *dataset.Trajectory) ([]dataset.Reward, error) {
+			c.Scorers = append(c.Scorers, scorerFunc(func(_ context.Context, _ dataset.Task, tr *dataset.Trajectory) ([]dataset.Reward, error) {
 				hang()
-				// Its copy is its own: this races with nothing.
-				tr.Rewards, tr.Error = append(tr.Rewards, reward(1)...), "late"
+				tr.Error = "late" // its copy is its own: this races with nothing
 				return nil, nil
-			})}
+			}))
 		},
-		want:      dataset.ExitEnvDone,
-		wantFlags: []string{dataset.FlagUnscored},
-		wantTime:  defaultScoreTimeout + abandonAfter,
+		closedFirst: true,
+		want:        dataset.ExitEnvDone,
+		wantFlags:   []string{dataset.FlagUnscored},
+		wantTime:    defaultScoreTimeout + abandonAfter,
 	}, {
 		name: "env.Close",
 		hang: func(c *Cell, hang func()) {
@@ -346,11 +348,37 @@ func TestHangs(t *testing.T) {
 				if diff := cmp.Diff(test.wantFlags, tr.Flags); diff != "" {
 					t.Errorf("flags (-want +got):\n%s", diff)
 				}
+				if got := len(closed) > 0; got != test.closedFirst {
+					t.Errorf("the env is closed before the call returned: %v", got)
+				}
 				close(release)
 				<-closed
 			})
 		})
 	}
+}
+
+// TestAbandonedScorerKeepsItsCopy: what it reads late is what it was given,
+// though the attempt has lost its reward meanwhile.
+func TestAbandonedScorerKeepsItsCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(1)
+		release, read := make(chan struct{}), make(chan bool)
+		b.cell().Scorers = append(b.cell().Scorers, scorerFunc(
+			func(_ context.Context, _ dataset.Task, tr *dataset.Trajectory) ([]dataset.Reward, error) {
+				<-release
+				read <- tr.Rewards[0].Chosen
+				return nil, nil
+			}))
+		b.run(t)
+		if tr := b.one(t); tr.Reward != nil || tr.Rewards[0].Chosen {
+			t.Errorf("reward %v, chosen %v, want null, false", tr.Reward, tr.Rewards[0].Chosen)
+		}
+		close(release)
+		if !<-read {
+			t.Error("what the scorer reads was changed under it")
+		}
+	})
 }
 
 // closing tells each time that an env of f is closed.
@@ -414,6 +442,24 @@ func TestQueueSpan(t *testing.T) {
 		}
 		if tr.Queued != time.Second || len(ids) != len(tr.Spans) {
 			t.Errorf("queued for %v, span ids %v", tr.Queued, ids)
+		}
+	})
+}
+
+// TestRetryWaitsForNobody counts no time of the attempt before as queued.
+func TestRetryWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(1)
+		b.opts.InfraRetries = 1
+		b.cell().Rollout = rolloutFunc(func(ctx context.Context, e env.Env, ep dataset.Episode, tr *dataset.Trajectory) error {
+			<-time.After(time.Minute)
+			return lost(ctx, e, ep, tr)
+		})
+		b.run(t)
+		for _, tr := range b.sink.rows {
+			if tr.Queued != 0 {
+				t.Errorf("attempt %d was queued for %v", tr.Episode.Attempt, tr.Queued)
+			}
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,7 +34,6 @@ type Limits struct{ CostNanoUSD, Tokens int64 }
 // calls still slip through.
 type Budget struct {
 	limit Limits
-	spent chan struct{} // closed when the budget is used up
 
 	mu          sync.Mutex
 	booked      model.Spend
@@ -53,7 +53,7 @@ type waiter struct {
 
 // NewBudget returns a budget of which spent is gone already; see [Spent].
 func NewBudget(limit Limits, spent model.Spend) *Budget {
-	return &Budget{limit: limit, booked: spent, spent: make(chan struct{})}
+	return &Budget{limit: limit, booked: spent}
 }
 
 // Reserve sets worst aside. It waits while reservations of others may still be
@@ -115,7 +115,7 @@ func (b *Budget) serve() {
 		case b.outstanding > 0:
 			return
 		default:
-			b.useUp(short)
+			b.stop = short
 			continue
 		}
 		b.waiting = slices.Delete(b.waiting, 0, 1)
@@ -136,20 +136,12 @@ func (b *Budget) shortOf(worst model.Spend) Stop {
 	}
 }
 
-// useUp ends the budget. The caller holds mu.
-func (b *Budget) useUp(s Stop) {
-	if b.stop == "" {
-		b.stop = s
-		close(b.spent)
-	}
-}
-
 // end refuses every further reservation, for a reason that is not the budget's
 // own.
 func (b *Budget) end(s Stop) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.useUp(s)
+	b.stop = cmp.Or(b.stop, s)
 	b.serve()
 }
 

@@ -139,9 +139,10 @@ type memory struct {
 	gate chan struct{}
 	fail error
 
-	mu   sync.Mutex
-	rows []*dataset.Trajectory
-	late []dataset.LateReward
+	mu     sync.Mutex
+	writes int
+	rows   []*dataset.Trajectory
+	late   []dataset.LateReward
 }
 
 var errDisk = errors.New("disk on fire")
@@ -152,6 +153,7 @@ func (s *memory) Write(_ context.Context, trs []*dataset.Trajectory) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.writes++
 	if s.fail != nil {
 		return s.fail
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,6 +118,28 @@ func TestRate(t *testing.T) {
 			t.Errorf("got %v, want 0.1", got)
 		}
 	})
+}
+
+// TestRateSums checks what the ring is for: the sum of all ticks but the oldest.
+func TestRateSums(t *testing.T) {
+	var r rate
+	start := time.Unix(0, 0)
+	r.add(start, 5)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 3 * rateTicks {
+		r.add(start.Add(time.Duration(i+1)*time.Second), rng.IntN(100))
+		want := 0
+		for _, tick := range r.ticks {
+			want += tick.n
+		}
+		oldest := r.ticks[0].n
+		if r.n == rateTicks {
+			oldest = r.ticks[r.next].n
+		}
+		if r.sum != want-oldest {
+			t.Fatalf("after %d: the sum is %d, want %d", i, r.sum, want-oldest)
+		}
+	}
 }
 
 func TestMean(t *testing.T) {

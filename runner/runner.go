@@ -97,13 +97,13 @@ func (r *Runner) fanOut(admit, work context.Context, abort context.CancelCauseFu
 	return errors.Join(feedErr, drainErr)
 }
 
-// watch ends admission when somebody asks for it or a limit of the run is
-// reached, and cuts off what is in flight when that takes too long.
+// watch ends admission when the run's time is over, and cuts off what is in
+// flight when its end takes too long. That the budget is used up, the feed and
+// the workers see themselves.
 func (r *Runner) watch(
 	admitDone, over <-chan struct{}, stop context.CancelFunc, abort context.CancelCauseFunc,
 ) {
 	var grace, runTime, runGrace <-chan time.Time // nil: never
-	spent := r.opts.Budget.spent
 	if r.opts.RunTime > 0 {
 		runTime = time.After(r.opts.RunTime)
 	}
@@ -118,9 +118,6 @@ func (r *Runner) watch(
 			}
 		case <-grace:
 			abort(dataset.ErrInterrupted)
-		case <-spent:
-			spent = nil
-			stop()
 		case <-runTime:
 			stop()
 			r.opts.Budget.end(StopTime)

@@ -208,7 +208,8 @@ func TestGraceCutsOff(t *testing.T) {
 
 func TestSecondSignalCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := setup(1)
+		b := setup(9)
+		b.opts.Workers = 1
 		b.cell().Rollout = rolloutFunc(endless)
 		work, cancel := context.WithCancelCause(t.Context())
 		defer time.AfterFunc(time.Hour, func() { cancel(dataset.ErrInterrupted) }).Stop()
@@ -267,6 +268,22 @@ func wantCutOff(t *testing.T, tr *dataset.Trajectory, reason dataset.ExitReason)
 	}
 }
 
+// TestLateTicketIsLeft is an episode that a worker gets as admission ends.
+func TestLateTicketIsLeft(t *testing.T) {
+	b := setup(1)
+	r := b.runner(t)
+	admit, cancel := context.WithCancel(t.Context())
+	cancel()
+	in := make(chan ticket, 1)
+	in <- ticket{}
+	close(in)
+	r.worker(admit, t.Context(), in)
+	r.meter.complete()
+	if len(b.sink.rows) != 0 || r.meter.whole() {
+		t.Errorf("%d rows, all done: %v, want 0, false", len(b.sink.rows), r.meter.whole())
+	}
+}
+
 // TestNothingIsLeftToSignal ends all episodes before the signal counts.
 func TestNothingIsLeftToSignal(t *testing.T) {
 	b := setup(2)
@@ -289,6 +306,58 @@ func TestSinkFailureStopsTheRun(t *testing.T) {
 	}
 	if p := r.Progress(); p.Done != 0 || s.Total.Attempts != 0 || b.opts.Index.Len() != 0 {
 		t.Errorf("%d done, %d attempts, %d indexed, want none", p.Done, s.Total.Attempts, b.opts.Index.Len())
+	}
+}
+
+// TestDrainAfterFailure goes on receiving and writes nothing more.
+func TestDrainAfterFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(1)
+		b.sink.fail = errDisk
+		r := b.runner(t)
+		_, abort := context.WithCancelCause(t.Context())
+		defer abort(nil)
+		done := make(chan error, 1)
+		go func() { done <- r.drain(t.Context(), abort) }()
+		for range 3 * maxUnacked {
+			r.hand.over(t.Context(), record{tr: new(dataset.Trajectory), bytes: 1})
+			synctest.Wait()
+		}
+		close(r.hand.records)
+		if err := <-done; !errors.Is(err, errDisk) || b.sink.writes != 1 {
+			t.Errorf("got error %v after %d writes, want %v after 1", err, b.sink.writes, errDisk)
+		}
+	})
+}
+
+// TestSinkFailureCutsOff does not wait for what is in flight.
+func TestSinkFailureCutsOff(t *testing.T) {
+	b := setup(2)
+	b.sink.fail = errDisk
+	b.cell().Rollout = rolloutFunc(func(ctx context.Context, e env.Env, ep dataset.Episode, tr *dataset.Trajectory) error {
+		if ep.Task.Input == "1" {
+			return endless(ctx, e, ep, tr)
+		}
+		return playOnce(ctx, e, ep, tr)
+	})
+	if _, err := b.runner(t).Run(t.Context(), t.Context()); !errors.Is(err, errDisk) {
+		t.Errorf("got error %v, want %v", err, errDisk)
+	}
+}
+
+func TestSizeOf(t *testing.T) {
+	text := strings.Repeat("x", 1000)
+	full := dataset.Trajectory{
+		Messages: []dataset.Message{{
+			Content: text, Reasoning: text, Parts: []byte(text),
+			ToolCalls: []dataset.ToolCall{{Arguments: text, Coerced: text}},
+		}},
+		Rewards:   []dataset.Reward{{Raw: text, Explanation: text}},
+		Sequences: []dataset.Sequence{{TokenIDs: make([]int32, 1000)}},
+	}
+	full.Children = []*dataset.Trajectory{{Messages: []dataset.Message{{Content: text}}}}
+	if got := sizeOf(&full); got < 17_000 || got > 30_000 {
+		t.Errorf("got %d for 17,000 bytes of text and tokens", got)
 	}
 }
 
@@ -343,7 +412,7 @@ func TestFatalStopsOneVariant(t *testing.T) {
 	b.plan.Total = 100
 	s, err := b.runner(t).Run(t.Context(), t.Context())
 	stopped, ok := errors.AsType[*VariantError](err)
-	if !ok || stopped.Variant != "broken" || !errors.Is(err, refused) {
+	if !ok || stopped.Error() != `variant "broken" stopped: calling: auth (HTTP 401): no such key` || !errors.Is(err, refused) {
 		t.Errorf("got error %v", err)
 	}
 	if got := s.Variants[1].Scored; got != 50 {
@@ -380,19 +449,18 @@ func forever() iter.Seq2[dataset.Task, error] {
 	}
 }
 
+// TestNoGoroutineIsKept sees far fewer goroutines than episodes have ended.
 func TestNoGoroutineIsKept(t *testing.T) {
-	b := setup(2000)
-	before := runtime.NumGoroutine()
+	b := setup(5000)
+	b.opts.Grading = 1
 	most := 0
 	b.cell().Scorers = []Scorer{scorerFunc(func(context.Context, dataset.Task, *dataset.Trajectory) ([]dataset.Reward, error) {
 		most = max(most, runtime.NumGoroutine())
 		return nil, nil
 	})}
-	b.opts.Grading = 1
 	b.run(t)
-	// Feed, drain, watch, and three for each worker: its own, its world's, a scorer's.
-	if limit := before + 4 + 3*b.opts.Workers + 1; most > limit {
-		t.Errorf("%d goroutines at once, want at most %d", most, limit)
+	if most > 1000 { // some have been told to end and have not yet
+		t.Errorf("%d goroutines at once", most)
 	}
 }
 

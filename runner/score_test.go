@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -201,6 +202,29 @@ func TestGradingIsBounded(t *testing.T) {
 	})
 }
 
+// TestCutOffBeforeScoring waits for a scorer's place when the work is cut off.
+func TestCutOffBeforeScoring(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(2)
+		b.opts.Grading = 1
+		b.cell().Scorers = []Scorer{scorerFunc(func(ctx context.Context, _ dataset.Task, _ *dataset.Trajectory) ([]dataset.Reward, error) {
+			<-ctx.Done()
+			<-time.After(time.Second) // the other one gives up first
+			return nil, context.Cause(ctx)
+		})}
+		work, cancel := context.WithCancelCause(t.Context())
+		defer time.AfterFunc(time.Second, func() { cancel(dataset.ErrInterrupted) }).Stop()
+		if _, err := b.runner(t).Run(t.Context(), work); err != nil {
+			t.Fatal(err)
+		}
+		got := []string{b.sink.rows[0].Error, b.sink.rows[1].Error}
+		want := []string{"scoring: waiting to score: interrupted", "scoring: interrupted"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("errors (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // recorded yields what the sink has, as a store does on resume.
 func (s *memory) recorded() iter.Seq2[*dataset.Trajectory, error] {
 	return func(yield func(*dataset.Trajectory, error) bool) {
@@ -246,16 +270,93 @@ func TestRescore(t *testing.T) {
 	}
 }
 
+// TestRescoreOfTwoSources finds the scorers of each source, by hash and, where
+// two share it, by the task.
+func TestRescoreOfTwoSources(t *testing.T) {
+	twin, other := cell("v"), cell("v")
+	other.Variant.Hash = "hash of v, elsewhere"
+	b := setup(0)
+	b.plan.Cells = [][]Cell{{cell("v"), twin, other}}
+	b.plan.Tasks = func(yield func(dataset.Task, error) bool) {
+		for source := range 3 {
+			if !yield(dataset.Task{ID: strconv.Itoa(source), Source: source}, nil) {
+				return
+			}
+		}
+	}
+	cells := b.plan.Cells[0]
+	for i := range cells {
+		cells[i].Scorers = []Scorer{scorerOf(nil, errors.New("judge away"))}
+	}
+	b.run(t)
+	for i := range cells {
+		cells[i].Scorers = []Scorer{scorerOf(reward(float64(i)), nil)}
+	}
+	b.sink.sorted()[2].Episode.Task.Source = 0 // a store need not know it
+	b.opts.Recorded = b.sink.recorded()
+	b.opts.Workers, b.opts.Grading = 1, 1
+	b.run(t)
+	for _, late := range b.sink.late {
+		tr := b.sink.rows[slices.IndexFunc(b.sink.rows, func(tr *dataset.Trajectory) bool { return tr.Episode.ID == late.EpisodeID })]
+		if got := fmt.Sprint(*late.Reward.Value); got != tr.Episode.Task.ID {
+			t.Errorf("the task of source %s was scored by source %s", tr.Episode.Task.ID, got)
+		}
+	}
+	if len(b.sink.late) != 3 {
+		t.Errorf("%d late rewards, want 3", len(b.sink.late))
+	}
+}
+
+// TestRescoreUnderAnotherScorer keeps the env's reward and replaces the
+// scorers'.
 func TestRescoreUnderAnotherScorer(t *testing.T) {
 	b := setup(3)
+	b.cell().Env = envScoring(reward(0.5), nil)
 	b.run(t)
 	b.cell().Variant.ScorerHash = "stricter"
-	b.cell().Scorers = []Scorer{scorerOf(reward(0), nil)}
+	b.cell().Scorers = []Scorer{scorerFunc(func(_ context.Context, _ dataset.Task, tr *dataset.Trajectory) ([]dataset.Reward, error) {
+		if len(tr.Rewards) != 1 || tr.Rewards[0].Source != dataset.FromEnv {
+			t.Errorf("the scorer sees %+v", tr.Rewards)
+		}
+		return reward(0), nil
+	})}
 	b.opts.Recorded = b.sink.recorded()
 	s := b.run(t)
-	if s.Rescored != 3 || s.Total.Passed != 0 || *s.Total.Reward.Value != 0 || s.Total.Attempts != 3 {
-		t.Errorf("%d rescored, %d passed, mean %v", s.Rescored, s.Total.Passed, *s.Total.Reward.Value)
+	if s.Rescored != 3 || s.Total.Passed != 0 || *s.Total.Reward.Value != 0 || s.Total.Attempts != 3 || len(b.sink.late) != 3 {
+		t.Errorf("%d rescored, %d passed, mean %v, %d late", s.Rescored, s.Total.Passed, *s.Total.Reward.Value, len(b.sink.late))
 	}
+}
+
+// TestRescoreOnlyCurrentAttempts has an earlier attempt that nothing waits for.
+func TestRescoreOnlyCurrentAttempts(t *testing.T) {
+	b := setup(1)
+	b.cell().Env = envScoring(nil, errors.New("sandbox gone"))
+	b.run(t)
+	b.cell().Env = envScoring(nil, nil)
+	b.cell().Scorers = []Scorer{scorerOf(nil, errors.New("judge away"))}
+	b.run(t)
+	b.cell().Scorers = []Scorer{scorerFunc(exact)}
+	b.opts.Recorded = b.sink.recorded()
+	b.run(t)
+	if len(b.sink.late) != 1 || b.sink.late[0].Attempt != 1 {
+		t.Errorf("late rewards %+v, want one of attempt 1", b.sink.late)
+	}
+}
+
+func TestRunTimeEndsRescoring(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(20)
+		b.cell().Scorers = []Scorer{scorerOf(nil, errors.New("judge away"))}
+		b.run(t)
+		b.opts.Recorded, b.opts.Grading, b.opts.RunTime = b.sink.recorded(), 1, 3500*time.Millisecond
+		b.cell().Scorers = []Scorer{scorerFunc(func(context.Context, dataset.Task, *dataset.Trajectory) ([]dataset.Reward, error) {
+			<-time.After(time.Second)
+			return reward(1), nil
+		})}
+		if s := b.run(t); s.Rescored != 4 || s.Stopped != StopTime {
+			t.Errorf("%d rescored, stopped by %q, want 4, time", s.Rescored, s.Stopped)
+		}
+	})
 }
 
 func TestRescoreErrors(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // worker plays one episode after the other until the feed closes in.
 func (r *Runner) worker(admit, work context.Context, in <-chan ticket) {
 	for t := range in {
-		if r.ending(admit, t.variant) {
+		if r.ending(admit, work, t.variant) {
 			r.meter.leave()
 			continue
 		}
@@ -21,9 +21,10 @@ func (r *Runner) worker(admit, work context.Context, in <-chan ticket) {
 	}
 }
 
-// ending reports whether no further attempt of the variant may begin.
-func (r *Runner) ending(admit context.Context, variant int) bool {
-	return admit.Err() != nil || r.halts.stopped(variant) || r.opts.Budget.usedUp() != ""
+// ending reports whether no further attempt of the variant may begin. The end
+// of work ends admission too, but a moment later.
+func (r *Runner) ending(admit, work context.Context, variant int) bool {
+	return admit.Err() != nil || work.Err() != nil || r.halts.stopped(variant) || r.opts.Budget.usedUp() != ""
 }
 
 // episode plays attempts, each with a world of its own, until one is not infra
@@ -35,7 +36,7 @@ func (r *Runner) episode(admit, work context.Context, t ticket) {
 		r.halts.note(t.variant, err)
 		rec := newRecord(tr, cell, t.variant)
 		again := r.next(&t, rec.outcome)
-		rec.last = !again || r.ending(admit, t.variant)
+		rec.last = !again || r.ending(admit, work, t.variant)
 		// One that would be tried again, and is not now, has not ended.
 		rec.ended = rec.last && !again && settled(rec.outcome)
 		r.opts.Log.LogAttrs(work, slog.LevelDebug, "attempt ended",
