@@ -26,6 +26,8 @@ func newApp(std *stdio) *cli.App {
 			newShowCommand(std),
 			newQueryCommand(std),
 			newReportCommand(std),
+			newSandboxCommand(std),
+			newDoctorCommand(std),
 			newLabCommand(std),
 			newVersionCommand(std),
 			newCompletionCommand(std),

@@ -35,6 +35,7 @@ type assembly struct {
 	calls     *ledger
 	endpoints endpoints
 	replays   replays
+	sandboxes sandboxes
 }
 
 // ledger is where model calls are written: the store, once it is open.
@@ -52,6 +53,7 @@ func newAssembly(cfg *configs.Run, std *stdio) (*assembly, error) {
 		cfg: cfg, std: std, prices: list, budget: &budget{}, calls: &ledger{},
 		endpoints: endpoints{ceiling: cfg.Limits.Concurrency.Requests, byURL: map[string]endpoint{}},
 		replays:   replays{},
+		sandboxes: sandboxes{cfg: cfg},
 	}, nil
 }
 
@@ -89,7 +91,7 @@ func loadPrices(path string) (prices, error) {
 
 // cells makes the cells of every variant and source, and reports all that is
 // wrong at once.
-func (a *assembly) cells() ([][]runner.Cell, error) {
+func (a *assembly) cells(ctx context.Context) ([][]runner.Cell, error) {
 	variants, err := a.cfg.Variants()
 	if err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func (a *assembly) cells() ([][]runner.Cell, error) {
 	all := make([][]runner.Cell, len(variants))
 	for i, v := range variants {
 		for s := range v.Run.Sources() {
-			cell, err := a.cell(v, s)
+			cell, err := a.cell(ctx, v, s)
 			if err != nil {
 				problems = append(problems, err)
 				continue
@@ -121,7 +123,7 @@ func joinDistinct(errs []error) error {
 	return errors.Join(distinct...)
 }
 
-func (a *assembly) cell(v configs.Variant, source int) (runner.Cell, error) {
+func (a *assembly) cell(ctx context.Context, v configs.Variant, source int) (runner.Cell, error) {
 	src := v.Run.Sources()[source]
 	prompt, err := v.Run.Prompt()
 	if err != nil {
@@ -131,7 +133,7 @@ func (a *assembly) cell(v configs.Variant, source int) (runner.Cell, error) {
 	if err != nil {
 		return runner.Cell{}, err
 	}
-	factory, err := a.env(v.Run, src, prompt)
+	factory, err := a.env(ctx, v.Run, src, prompt)
 	if err != nil {
 		return runner.Cell{}, err
 	}
@@ -154,14 +156,18 @@ func (a *assembly) cell(v configs.Variant, source int) (runner.Cell, error) {
 	return runner.Cell{Variant: described, Env: factory, Rollout: loop, Scorers: asScorers(scorers)}, nil
 }
 
-func (a *assembly) env(run *configs.Run, src configs.Source, prompt *configs.Prompt) (env.Factory, error) {
+func (a *assembly) env(ctx context.Context, run *configs.Run, src configs.Source, prompt *configs.Prompt) (env.Factory, error) {
 	construct, ok := envs()[src.Env]
 	if !ok {
 		names := envs().Names()
 		return nil, fmt.Errorf("%s: there is no env %q%s; the envs are %s",
 			run.Place("env.name"), src.Env, didYouMean(src.Env, names), strings.Join(names, ", "))
 	}
-	return construct(env.Setup{Prompt: prompt.Messages, Decode: src.EnvParams})
+	backend, spec, err := a.sandboxes.setup(ctx, run, src.Env)
+	if err != nil {
+		return nil, err
+	}
+	return construct(env.Setup{Prompt: prompt.Messages, Decode: src.EnvParams, Backend: backend, Spec: spec})
 }
 
 func (a *assembly) scorers(run *configs.Run, src configs.Source) (*score.Set, error) {

@@ -25,7 +25,7 @@ func checkDescriptors(cfg *configs.Run, at endpoints) error {
 	if needs <= uint64(limit.Cur) { //nolint:unconvert // signed on some systems
 		return nil
 	}
-	return &usageError{err: fmt.Errorf(
+	return fmt.Errorf(
 		"limits.concurrency needs %d open files and this process may have %d: raise the limit with 'ulimit -n %d', or lower limits.concurrency.requests",
-		needs, limit.Cur, needs)}
+		needs, limit.Cur, needs)
 }

@@ -36,27 +36,35 @@ func prepare(ctx context.Context, cfg *configs.Run, std *stdio) (*session, error
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	cells, err := made.cells()
-	if err != nil {
+	s := &session{cfg: cfg, std: std, made: made}
+	if err := s.check(ctx); err != nil {
+		s.close()
 		return nil, &usageError{err: err}
 	}
-	s := &session{cfg: cfg, std: std, made: made, cells: cells}
-	if s.sources, err = openSources(cfg); err != nil {
-		return nil, &usageError{err: err}
+	return s, nil
+}
+
+func (s *session) check(ctx context.Context) (err error) {
+	if s.cells, err = s.made.cells(ctx); err != nil {
+		return err
+	}
+	if s.sources, err = openSources(s.cfg); err != nil {
+		return err
 	}
 	tasks, err := s.sources.count(ctx)
 	if err != nil {
-		return nil, &usageError{err: err}
+		return err
 	}
-	s.total = tasks * len(cells) * cfg.Samples
-	return s, checkDescriptors(cfg, made.endpoints)
+	s.total = tasks * len(s.cells) * s.cfg.Samples
+	return checkDescriptors(s.cfg, s.made.endpoints)
 }
 
 // close releases what prepare made.
 func (s *session) close() {
+	ctx := context.Background()
 	s.made.endpoints.close()
-	if err := closeCells(context.Background(), s.cells); err != nil {
-		s.std.log.Warn("closing an env", slog.String("error", err.Error()))
+	if err := errors.Join(closeCells(ctx, s.cells), s.made.sandboxes.close(ctx)); err != nil {
+		s.std.log.Warn("closing envs and sandboxes", slog.String("error", err.Error()))
 	}
 }
 

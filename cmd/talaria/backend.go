@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/talaria-run/talaria/configs"
+	"github.com/talaria-run/talaria/env/sandbox"
+	"github.com/talaria-run/talaria/env/sandbox/local"
+)
+
+// sandboxedEnvs are the envs that have commands run.
+func sandboxedEnvs() map[string]bool { return map[string]bool{"terminal": true} }
+
+// sandboxes starts the backend of a run when the first env asks for it.
+type sandboxes struct {
+	cfg     *configs.Run
+	backend *local.Backend // nil until then
+}
+
+// setup is what an env's Setup gets: nil where the env needs no sandbox.
+func (s *sandboxes) setup(ctx context.Context, run *configs.Run, envName string) (sandbox.Backend, sandbox.Spec, error) {
+	if !sandboxedEnvs()[envName] {
+		return nil, sandbox.Spec{}, nil
+	}
+	if s.backend == nil {
+		allowed, err := s.unconfined()
+		if err != nil {
+			return nil, sandbox.Spec{}, err
+		}
+		s.backend, err = local.New(ctx, local.Options{AllowUnconfined: allowed})
+		if err != nil {
+			return nil, sandbox.Spec{}, fmt.Errorf("%s: %w", run.Place("sandbox.backend"), err)
+		}
+	}
+	c := run.Sandbox
+	return s.backend, sandbox.Spec{
+		Network: c.Network, Memory: int64(c.Memory), Disk: int64(c.Disk), Pids: c.Pids, Timeout: c.Timeout,
+		Labels: sandbox.Labels{Run: run.Name},
+	}, nil
+}
+
+// unconfined tells whether commands may run outside of a sandbox where this
+// machine has none. "bundled" allows it for tasks that are embedded in this
+// program, played by models that are too.
+func (s *sandboxes) unconfined() (bool, error) {
+	switch s.cfg.Sandbox.AllowUnconfined {
+	case configs.UnconfinedAlways:
+		return true, nil
+	case configs.UnconfinedBundled:
+	default:
+		return false, nil
+	}
+	for _, src := range s.cfg.Sources() {
+		if sandboxedEnvs()[src.Env] && !strings.HasPrefix(src.Path, "bundled:") {
+			return false, nil
+		}
+	}
+	variants, err := s.cfg.Variants()
+	if err != nil {
+		return false, err
+	}
+	for _, v := range variants {
+		if !strings.HasPrefix(v.Run.Agent.Model, "scripted/") {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (s *sandboxes) close(ctx context.Context) error {
+	if s.backend == nil {
+		return nil
+	}
+	return s.backend.Close(ctx)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/talaria-run/talaria/env/sandbox/local"
+	"github.com/talaria-run/talaria/eval/table"
+)
+
+type doctorOptions struct{ Format string }
+
+func newDoctorCommand(std *stdio) *cli.Command {
+	return &cli.Command{
+		Name:      "doctor",
+		Usage:     "Checks what sandboxes can enforce on this machine, and says how to get what is missing.",
+		UsageText: "talaria doctor",
+		Flags:     []cli.Flag{choiceFlag("format", "print as `FORMAT`", "table", "json")},
+		Action: func(c *cli.Context) error {
+			return runDoctor(c.Context, doctorOptions{Format: c.String("format")}, std)
+		},
+	}
+}
+
+// finding is one line of what the doctor found. Its JSON keeps its meaning
+// between releases.
+type finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+func runDoctor(ctx context.Context, opts doctorOptions, std *stdio) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	var found []finding
+	bad := 0
+	for _, f := range local.Probe(ctx, local.Options{}) {
+		found = append(found, finding{Name: f.Name, OK: f.OK, Detail: f.Detail, Fix: f.Fix})
+		if !f.OK {
+			bad++
+		}
+	}
+	if err := printFindings(std, opts.Format, found); err != nil {
+		return err
+	}
+	if bad > 0 {
+		return errors.New("sandboxes do not hold all that they should: see the column fix")
+	}
+	return nil
+}
+
+func printFindings(std *stdio, format string, found []finding) error {
+	if format == "json" {
+		return json.NewEncoder(std.out).Encode(found)
+	}
+	rows := make([][]any, len(found))
+	for i, f := range found {
+		state := "ok"
+		if !f.OK {
+			state = "missing"
+		}
+		rows[i] = []any{f.Name, state, f.Detail, f.Fix}
+	}
+	columns := []table.Column{{Name: "sandbox"}, {Name: "state"}, {Name: "found"}, {Name: "fix"}}
+	return table.Write(std.out, table.Table, columns, table.All(rows))
+}
