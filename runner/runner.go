@@ -24,6 +24,7 @@ type Runner struct {
 	hand   *handover
 	halts  *halts
 	meter  *meter
+	log    *attemptLog
 }
 
 // New returns a Runner of plan that records to sink. It refuses a plan that has
@@ -42,6 +43,7 @@ func New(plan Plan, sink Sink, opts Options) (*Runner, error) {
 		hand:   newHandover(),
 		halts:  newHalts(plan),
 		meter:  newMeter(len(plan.Cells)),
+		log:    newAttemptLog(opts.Log),
 	}, nil
 }
 

@@ -208,8 +208,8 @@ func TestGraceCutsOff(t *testing.T) {
 
 func TestSecondSignalCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := setup(9)
-		b.opts.Workers = 1
+		b := setup(0)
+		b.opts.Workers, b.plan.Tasks = 1, forever()
 		b.cell().Rollout = rolloutFunc(endless)
 		work, cancel := context.WithCancelCause(t.Context())
 		defer time.AfterFunc(time.Hour, func() { cancel(dataset.ErrInterrupted) }).Stop()

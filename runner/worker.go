@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/talaria-run/talaria/dataset"
@@ -39,12 +38,9 @@ func (r *Runner) episode(admit, work context.Context, t ticket) {
 		rec.last = !again || r.ending(admit, work, t.variant)
 		// One that would be tried again, and is not now, has not ended.
 		rec.ended = rec.last && !again && settled(rec.outcome)
-		r.opts.Log.LogAttrs(work, slog.LevelDebug, "attempt ended",
-			slog.String("episode", t.episode.ID), slog.Int("attempt", tr.Episode.Attempt),
-			slog.String("variant", t.episode.Variant), slog.String("exit_reason", string(tr.ExitReason)))
-		last := rec.last
-		r.hand.over(work, rec) // and tr with it
-		if last {
+		r.log.ended(work, tr)
+		r.hand.over(work, rec) // tr is the drain's now
+		if rec.last {
 			return
 		}
 		t.offeredAt = time.Now()
