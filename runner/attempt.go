@@ -58,7 +58,7 @@ func (r *Runner) play(ctx context.Context, cell *Cell, w *world, tr *dataset.Tra
 		}
 		return fmt.Errorf("making the env: %w", err)
 	}
-	return cell.Rollout.Run(ctx, w, tr.Episode, tr)
+	return cell.Rollout.Run(ctx, w.face(), tr.Episode, tr)
 }
 
 // settle makes sure that an attempt has its one exit reason and that an error

@@ -160,16 +160,66 @@ func TestPanicKeepsWhatWasPaidFor(t *testing.T) {
 }
 
 func TestToolsOfTheEnv(t *testing.T) {
-	b := setup(1)
-	b.cell().Env = envs(fakeEnv{tools: []env.Tool{{
-		Name: "t", Call: func(context.Context, json.RawMessage) (env.ToolResult, error) {
-			return env.ToolResult{Content: "0"}, nil
-		},
-	}}})
-	b.cell().Rollout = rolloutFunc(callTool)
-	b.run(t)
-	if tr := b.one(t); tr.Reward == nil || *tr.Reward != 1 {
-		t.Errorf("reward %v, want 1", tr.Reward)
+	var bound env.Tool
+	bound.Bind = bindZero
+	for _, test := range []struct {
+		name string
+		tool env.Tool
+		roll rolloutFunc
+	}{
+		{"called", env.Tool{Name: "t", Call: zero}, callTool},
+		{"bound", bound, func(ctx context.Context, e env.Env, ep dataset.Episode, tr *dataset.Trajectory) error {
+			tool := e.(env.Tooled).Tools()[0]
+			if tool.Call != nil {
+				t.Error("a tool to be bound can be called")
+			}
+			_, err := tool.Bind(nil)(ctx, nil)
+			return errors.Join(err, playOnce(ctx, e, ep, tr))
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := setup(1)
+			b.cell().Env = envs(fakeEnv{tools: []env.Tool{test.tool}})
+			b.cell().Rollout = test.roll
+			b.run(t)
+			if tr := b.one(t); tr.Reward == nil || *tr.Reward != 1 {
+				t.Errorf("reward %v, error %q, want 1", tr.Reward, tr.Error)
+			}
+		})
+	}
+}
+
+// zero is a tool that says 0.
+func zero(context.Context, json.RawMessage) (env.ToolResult, error) {
+	return env.ToolResult{Content: "0"}, nil
+}
+
+func bindZero[S any](S) env.ToolCall { return zero }
+
+// TestFaceHasTheSandbox shows the rollout a sandbox where the env has one, and
+// only there.
+func TestFaceHasTheSandbox(t *testing.T) {
+	for _, boxed := range []bool{false, true} {
+		b := setup(1)
+		b.cell().Env = factory(func() (env.Env, error) {
+			if boxed {
+				return struct {
+					*fakeEnv
+					env.Sandboxed
+				}{fakeEnv: new(fakeEnv)}, nil
+			}
+			return new(fakeEnv), nil
+		})
+		b.cell().Rollout = rolloutFunc(func(ctx context.Context, e env.Env, ep dataset.Episode, tr *dataset.Trajectory) error {
+			if _, got := e.(env.Sandboxed); got != boxed {
+				t.Errorf("the rollout sees a sandbox: %v, want %v", got, boxed)
+			}
+			return playOnce(ctx, e, ep, tr)
+		})
+		b.run(t)
+		if tr := b.one(t); tr.ExitReason != dataset.ExitEnvDone {
+			t.Errorf("got exit %q, want %q", tr.ExitReason, dataset.ExitEnvDone)
+		}
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/env"
-	"github.com/talaria-run/talaria/env/sandbox"
 )
 
 // abandonAfter is how long a call that was told to stop may take to obey before
@@ -79,7 +78,8 @@ func await[T any](ctx context.Context, call string, done <-chan returned[T]) (r 
 // up while the contract holds: the Env is used by one goroutine, and closed by
 // it when the lost call has returned after all.
 //
-// It has every optional interface of package env that a rollout asks for.
+// [world.face] gives it every optional interface of package env that a rollout
+// asks for.
 type world struct {
 	closeTimeout time.Duration
 	env          env.Env        // nil until open; set on the world's goroutine
@@ -89,9 +89,8 @@ type world struct {
 }
 
 var (
-	_ env.Env       = (*world)(nil)
-	_ env.Tooled    = (*world)(nil)
-	_ env.Sandboxed = (*world)(nil)
+	_ env.Env    = (*world)(nil)
+	_ env.Tooled = (*world)(nil)
 )
 
 // newWorld starts the world's goroutine; Close ends it.
@@ -141,6 +140,20 @@ func (w *world) open(ctx context.Context, factory env.Factory) error {
 	return err
 }
 
+// sandboxed is a world whose env has a sandbox.
+type sandboxed struct {
+	*world
+	env.Sandboxed
+}
+
+// face is the open world as the rollout gets it.
+func (w *world) face() env.Env {
+	if s, ok := w.env.(env.Sandboxed); ok {
+		return sandboxed{w, s}
+	}
+	return w
+}
+
 func (w *world) Reset(ctx context.Context, ep dataset.Episode) ([]dataset.Message, error) {
 	return onWorld(ctx, w, "resetting the env", func() ([]dataset.Message, error) {
 		return w.env.Reset(ctx, ep)
@@ -175,24 +188,30 @@ func (w *world) Tools() []env.Tool {
 	}
 	tools := slices.Clone(tooled.Tools())
 	for i, t := range tools {
-		tools[i].Call = func(ctx context.Context, args json.RawMessage) (env.ToolResult, error) {
-			done := make(chan returned[env.ToolResult], 1)
-			w.tools.Go(func() {
-				done <- protect(dataset.ExitToolPanic, func() (env.ToolResult, error) { return t.Call(ctx, args) })
-			})
-			return accept(w, await(ctx, "tool "+t.Name, done))
+		if t.Call != nil {
+			tools[i].Call = w.guard(t.Name, t.Call)
+		}
+		if t.Bind != nil {
+			tools[i].Bind = guardBound(w, t.Name, t.Bind)
 		}
 	}
 	return tools
 }
 
-// Sandbox is the env's, nil if it has none. It is asked for after Reset, when
-// the env's goroutine rests.
-func (w *world) Sandbox() sandbox.Sandbox {
-	if e, ok := w.env.(env.Sandboxed); ok {
-		return e.Sandbox()
+// guardBound is generic so that the runner need not know what a tool is bound
+// to.
+func guardBound[S any](w *world, name string, bind func(S) env.ToolCall) func(S) env.ToolCall {
+	return func(to S) env.ToolCall { return w.guard(name, bind(to)) }
+}
+
+func (w *world) guard(name string, call env.ToolCall) env.ToolCall {
+	return func(ctx context.Context, args json.RawMessage) (env.ToolResult, error) {
+		done := make(chan returned[env.ToolResult], 1)
+		w.tools.Go(func() {
+			done <- protect(dataset.ExitToolPanic, func() (env.ToolResult, error) { return call(ctx, args) })
+		})
+		return accept(w, await(ctx, "tool "+name, done))
 	}
-	return nil
 }
 
 // Close closes the env, detached from the end of ctx, and ends the world's
