@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"unicode/utf8"
 )
 
@@ -23,9 +22,8 @@ func decodeRow(line []byte) (map[string]any, error) {
 	if err := checkSyntax(line); err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(line))
-	dec.UseNumber()
-	v, err := decodeValue(dec, 0)
+	c := cursor{text: line}
+	v, err := c.value(0)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +47,11 @@ func invalidUTF8(line []byte) int {
 
 // checkSyntax reports where a line stops being JSON, counted in bytes from 1.
 func checkSyntax(line []byte) error {
-	var raw json.RawMessage
-	err := json.Unmarshal(line, &raw)
-	if err == nil {
+	if json.Valid(line) {
 		return nil
 	}
+	var raw json.RawMessage
+	err := json.Unmarshal(line, &raw)
 	syntax := new(json.SyntaxError)
 	if !errors.As(err, &syntax) {
 		return fmt.Errorf("not JSON: %w", err)
@@ -77,62 +75,4 @@ func describeJSON(line []byte) string {
 		return "null"
 	}
 	return "a number"
-}
-
-// decodeValue decodes the next value. The syntax is known to be valid.
-func decodeValue(dec *json.Decoder, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("the row is nested more than %d levels deep", maxDepth)
-	}
-	tok, err := dec.Token()
-	if err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
-	}
-	switch tok {
-	case json.Delim('{'):
-		return decodeObject(dec, depth)
-	case json.Delim('['):
-		return decodeList(dec, depth)
-	}
-	return tok, nil
-}
-
-func decodeObject(dec *json.Decoder, depth int) (any, error) {
-	m := map[string]any{}
-	for dec.More() {
-		tok, err := dec.Token()
-		if err != nil {
-			return nil, fmt.Errorf("not JSON: %w", err)
-		}
-		name, ok := tok.(string)
-		if !ok {
-			return nil, errors.New("not JSON: a key is not a string")
-		}
-		if _, ok := m[name]; ok {
-			return nil, fmt.Errorf("the key %q is there twice in one object", name)
-		}
-		if m[name], err = decodeValue(dec, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return m, closing(dec)
-}
-
-func decodeList(dec *json.Decoder, depth int) (any, error) {
-	l := []any{}
-	for dec.More() {
-		v, err := decodeValue(dec, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		l = append(l, v)
-	}
-	return l, closing(dec)
-}
-
-func closing(dec *json.Decoder) error {
-	if _, err := dec.Token(); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("not JSON: %w", err)
-	}
-	return nil
 }
