@@ -26,6 +26,7 @@ func newApp(std *stdio) *cli.App {
 			newShowCommand(std),
 			newQueryCommand(std),
 			newReportCommand(std),
+			newTasksCommand(std),
 			newSandboxCommand(std),
 			newDoctorCommand(std),
 			newLabCommand(std),

@@ -36,6 +36,8 @@ type assembly struct {
 	endpoints endpoints
 	replays   replays
 	sandboxes sandboxes
+	// solution is what the oracle answers in place of a task's own; nil: that.
+	solution func(*dataset.Task) string
 }
 
 // ledger is where model calls are written: the store, once it is open.

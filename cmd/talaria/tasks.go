@@ -2,106 +2,134 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"iter"
-	"slices"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/talaria-run/talaria/configs"
 	"github.com/talaria-run/talaria/dataset"
-	"github.com/talaria-run/talaria/dataset/source"
-	"github.com/talaria-run/talaria/dataset/store"
+	"github.com/talaria-run/talaria/eval/table"
 )
 
-// sources are a run's sources of tasks, read one after the other.
-type sources []*source.Source
-
-func openSources(cfg *configs.Run) (sources, error) {
-	columns, err := promptColumns(cfg)
-	if err != nil {
-		return nil, err
-	}
-	list := cfg.Sources()
-	counter := source.NewCounter(len(list))
-	var opened sources
-	for i, src := range list {
-		s, err := source.Open(source.Options{
-			Path: src.Path, Name: src.Name, Split: src.Split,
-			Columns: src.Columns, Require: columns[i], Keep: src.Keep, KeepAll: src.KeepAll,
-			SkipBadRows: src.SkipBadRows, Limit: src.Limit, Source: src.Index, Counter: counter,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", cfg.Place(fmt.Sprintf("tasks.%d.path", i)), err)
-		}
-		opened = append(opened, s)
-	}
-	return opened, nil
+type tasksOptions struct {
+	Config string
+	Load   configs.Options
+	Audit  bool
+	Format table.Format
 }
 
-// promptColumns is which columns the rows of each source must have, for the
-// prompts of all variants.
-func promptColumns(cfg *configs.Run) ([][]string, error) {
+func newTasksCommand(std *stdio) *cli.Command {
+	return &cli.Command{
+		Name:      "tasks",
+		Usage:     "Prints the tasks of a config as they will be seen, or audits how they are judged.",
+		UsageText: "talaria tasks bundled:quickstart",
+		ArgsUsage: "CONFIG",
+		Description: "With --audit each task is played by the oracle, which must get 1, by a model that gives up and by\n" +
+			"each script in the task's folder wrong/, which must get 0, and by one that acts at random. The exit\n" +
+			"code is 1 if a task is judged otherwise.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "audit", Usage: "play each task with policies whose reward is known"},
+			&cli.IntFlag{Name: "limit", Usage: "take the first `N` tasks of each source"},
+			setFlag(),
+			choiceFlag("format", "print as `FORMAT`", "table", "json", "jsonl", "csv"),
+		},
+		Action: func(c *cli.Context) error {
+			opts := tasksOptions{
+				Config: c.Args().First(), Audit: c.Bool("audit"), Format: table.Format(c.String("format")),
+				Load: configs.Options{Set: c.StringSlice("set"), Env: std.lookupEnv},
+			}
+			if c.IsSet("limit") {
+				opts.Load.Flags = []configs.Flag{{Name: "--limit", Key: "tasks.*.limit", Value: fmt.Sprint(c.Int("limit"))}}
+			}
+			return runTasks(c.Context, opts, std)
+		},
+	}
+}
+
+func runTasks(ctx context.Context, opts tasksOptions, std *stdio) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	if opts.Audit {
+		return runAudit(ctx, opts, std)
+	}
+	cfg, err := configs.Load(opts.Config, opts.Load)
+	if err != nil {
+		return &usageError{err: err}
+	}
+	list, err := openSources(cfg)
+	if err != nil {
+		return &usageError{err: err}
+	}
+	prompt, err := firstPrompt(cfg)
+	if err != nil {
+		return &usageError{err: err}
+	}
+	columns := []table.Column{{Name: "task"}, {Name: "occurrence", Number: true}, {Name: "dataset"}, {Name: "prompt"}, {Name: "target"}}
+	return table.Write(std.out, opts.Format, columns, func(yield func([]any, error) bool) {
+		for t, err := range list.tasks() {
+			row, err := taskRow(t, prompt, err)
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	})
+}
+
+func firstPrompt(cfg *configs.Run) (*configs.Prompt, error) {
 	variants, err := cfg.Variants()
 	if err != nil {
 		return nil, err
 	}
-	columns := make([][]string, len(cfg.Sources()))
-	for _, v := range variants {
-		prompt, err := v.Run.Prompt()
-		if err != nil {
-			return nil, err
-		}
-		for i := range columns {
-			columns[i] = append(columns[i], prompt.Columns(i)...)
-		}
-	}
-	for i := range columns {
-		slices.Sort(columns[i])
-		columns[i] = slices.Compact(columns[i])
-	}
-	return columns, nil
+	return variants[0].Run.Prompt()
 }
 
-func (s sources) tasks() iter.Seq2[dataset.Task, error] { return source.Join(s...) }
-
-// count goes through all tasks once, before anything is spent, so that a bad
-// row is found now and not in the night.
-func (s sources) count(ctx context.Context) (int, error) {
-	n := 0
-	for _, err := range s.tasks() {
-		if row, ok := errors.AsType[source.RowError](err); ok {
-			return 0, fmt.Errorf("%w; mend the row or what tasks.columns says of it, or set on_bad_row: skip to do without such rows", row)
-		}
-		if err != nil {
-			return 0, err
-		}
-		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
-		}
-		n++
+// taskRow is a task with the last message of its prompt: those before it are
+// the same for all.
+func taskRow(t dataset.Task, prompt *configs.Prompt, err error) ([]any, error) {
+	if err != nil {
+		return nil, err
 	}
-	return n, nil
+	messages, err := prompt.Messages(t)
+	if err != nil {
+		return nil, err
+	}
+	text := ""
+	if len(messages) > 0 {
+		text = messages[len(messages)-1].Content
+	}
+	return []any{t.ID, t.Occurrence, t.Dataset, text, t.Target}, nil
 }
 
-// skipped is how many bad rows the last pass went over.
-func (s sources) skipped() int {
-	n := 0
-	for _, src := range s {
-		n += src.Bad().Count
+func runAudit(ctx context.Context, opts tasksOptions, std *stdio) error {
+	a := &auditor{std: std, load: func(model string) (*configs.Run, error) {
+		load := opts.Load
+		load.Model = []string{model}
+		return configs.Load(opts.Config, load)
+	}}
+	all, err := a.audit(ctx)
+	if err != nil {
+		return err
 	}
-	return n
-}
-
-// fingerprints tell which files the tasks came from.
-func (s sources) fingerprints() ([]store.Fingerprint, error) {
-	var all []store.Fingerprint
-	var errs []error
-	for _, src := range s {
-		files, err := src.Fingerprint()
-		errs = append(errs, err)
-		for _, f := range files {
-			all = append(all, store.Fingerprint{Path: f.Path, Bytes: f.Bytes, SHA256: f.SHA256})
+	if err := printVerdicts(std, opts.Format, all); err != nil {
+		return err
+	}
+	bad := 0
+	for _, v := range all {
+		if !v.OK {
+			bad++
 		}
 	}
-	return all, errors.Join(errs...)
+	if bad > 0 {
+		return fmt.Errorf("%d of %d tasks are not judged as they must be", bad, len(all))
+	}
+	return nil
+}
+
+func printVerdicts(std *stdio, format table.Format, all []verdict) error {
+	if format == table.JSON {
+		return json.NewEncoder(std.out).Encode(all)
+	}
+	columns, rows := verdictTable(all)
+	return table.Write(std.out, format, columns, table.All(rows))
 }

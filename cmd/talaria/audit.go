@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/configs"
+	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/eval/table"
+	"github.com/talaria-run/talaria/runner"
+)
+
+// wrongDir holds, in a task's folder, near-misses of its solution: scripts that
+// must not be rewarded.
+const wrongDir = "wrong"
+
+// verdict is what an audit found of one task. Its JSON keeps its meaning
+// between releases.
+type verdict struct {
+	Task    string              `json:"task"`
+	OK      bool                `json:"ok"`
+	Rewards map[string]*float64 `json:"rewards"` // by player: oracle, null, random, wrong/<script>; null: none could be given
+	Why     []string            `json:"why,omitempty"`
+}
+
+// player is a policy that an audit plays tasks with, once each.
+type player struct {
+	name     string
+	model    string                     // scripted
+	solution func(*dataset.Task) string // in place of what the oracle knows; nil: that
+	plays    func(dataset.Task) bool    // nil: every task
+	must     *float64                   // the reward that it has to get; nil: any
+}
+
+// auditor plays the tasks of a config. It is the sink of its players' runs.
+type auditor struct {
+	load   func(model string) (*configs.Run, error)
+	std    *stdio
+	player player // that is playing
+	byTask map[string]*verdict
+}
+
+// audit plays every task with the oracle, which must get 1, with a model that
+// gives up and with each near-miss, which must get 0, and with one that acts at
+// random.
+func (a *auditor) audit(ctx context.Context) ([]verdict, error) {
+	a.byTask = map[string]*verdict{}
+	players, err := a.players()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range players {
+		if err := a.play(ctx, p); err != nil {
+			return nil, fmt.Errorf("playing %s: %w", p.name, err)
+		}
+	}
+	all := make([]verdict, 0, len(a.byTask))
+	for _, v := range a.byTask {
+		all = append(all, *v)
+	}
+	slices.SortFunc(all, func(x, y verdict) int { return strings.Compare(x.Task, y.Task) })
+	return all, nil
+}
+
+func (a *auditor) players() ([]player, error) {
+	one, zero := 1.0, 0.0
+	players := []player{
+		{name: "oracle", model: "scripted/oracle", must: &one},
+		{name: "null", model: "scripted/null", must: &zero},
+		{name: "random", model: "scripted/random"},
+	}
+	scripts, err := a.nearMisses()
+	for _, script := range scripts {
+		players = append(players, player{
+			name: script, model: "scripted/oracle", must: &zero,
+			solution: func(t *dataset.Task) string { return readScript(*t, script) },
+			plays:    func(t dataset.Task) bool { return readScript(t, script) != "" },
+		})
+	}
+	return players, err
+}
+
+// nearMisses are the names of all near-misses that any task has, sorted.
+func (a *auditor) nearMisses() ([]string, error) {
+	cfg, err := a.load("scripted/null")
+	if err != nil {
+		return nil, err
+	}
+	list, err := openSources(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for t, err := range list.tasks() {
+		if err != nil {
+			return nil, err
+		}
+		if t.Files == nil {
+			continue
+		}
+		scripts, err := fs.Glob(t.Files, wrongDir+"/*.sh")
+		if err != nil {
+			return nil, fmt.Errorf("task %q: %w", t.ID, err)
+		}
+		all = append(all, scripts...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// readScript is a script of a task's folder, "" if it has none of that name.
+func readScript(t dataset.Task, name string) string {
+	if t.Files == nil {
+		return ""
+	}
+	text, err := fs.ReadFile(t.Files, name)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// play runs the tasks with one player. Nothing is recorded but the verdicts.
+func (a *auditor) play(ctx context.Context, p player) error {
+	a.player = p
+	cfg, err := a.load(p.model)
+	if err != nil {
+		return err
+	}
+	made, err := newAssembly(cfg, a.std)
+	if err != nil {
+		return err
+	}
+	made.solution = p.solution
+	made.calls.CallSink, made.budget.Budget = noLedger{}, runner.NewBudget(runner.Limits{}, model.Spend{})
+	s := &session{cfg: cfg, std: a.std, made: made}
+	defer s.close()
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	plan := s.plan()
+	plan.Samples, plan.Total, plan.Cells, plan.Tasks = 1, 0, plan.Cells[:1], only(plan.Tasks, p.plays)
+	limits := cfg.Limits.Concurrency
+	r, err := runner.New(plan, a, runner.Options{Workers: limits.Episodes, Grading: limits.Grading, Log: a.std.log})
+	if err != nil {
+		return err
+	}
+	if _, err := r.Run(ctx, ctx); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// noLedger keeps no model calls.
+type noLedger struct{}
+
+func (noLedger) Call(context.Context, dataset.Call) error { return nil }
+
+// only leaves out the tasks that plays refuses.
+func only(tasks iter.Seq2[dataset.Task, error], plays func(dataset.Task) bool) iter.Seq2[dataset.Task, error] {
+	if plays == nil {
+		return tasks
+	}
+	return func(yield func(dataset.Task, error) bool) {
+		for t, err := range tasks {
+			if err == nil && !plays(t) {
+				continue
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+}
+
+// Write implements [runner.Sink].
+func (a *auditor) Write(_ context.Context, trs []*dataset.Trajectory) error {
+	for _, tr := range trs {
+		v, ok := a.byTask[tr.Episode.Task.ID]
+		if !ok {
+			v = &verdict{Task: tr.Episode.Task.ID, OK: true, Rewards: map[string]*float64{}}
+			a.byTask[v.Task] = v
+		}
+		v.Rewards[a.player.name] = tr.Reward
+		if why := a.player.complaint(tr); why != "" {
+			v.OK, v.Why = false, append(v.Why, why)
+		}
+	}
+	return nil
+}
+
+// Rewards implements [runner.Sink]; an audit scores nothing again.
+func (a *auditor) Rewards(context.Context, []dataset.LateReward) error { return nil }
+
+// complaint is what is wrong with what the player got, "" if nothing.
+func (p player) complaint(tr *dataset.Trajectory) string {
+	switch {
+	case tr.Reward == nil:
+		return strings.TrimSpace(fmt.Sprintf("%s got no reward: %s %s", p.name, tr.ExitReason, tr.Error))
+	case p.must != nil && *tr.Reward != *p.must:
+		return fmt.Sprintf("%s got %g and must get %g", p.name, *tr.Reward, *p.must)
+	default:
+		return ""
+	}
+}
+
+// verdictTable shows the near-misses by their number, and the first complaint.
+func verdictTable(all []verdict) ([]table.Column, [][]any) {
+	columns := []table.Column{
+		{Name: "task"}, {Name: "verdict"}, {Name: "oracle", Number: true}, {Name: "null", Number: true},
+		{Name: "random", Number: true}, {Name: "near-misses", Number: true}, {Name: "why"},
+	}
+	rows := make([][]any, len(all))
+	for i, v := range all {
+		state, why := "ok", any(nil)
+		if !v.OK {
+			state, why = "bad", v.Why[0]
+		}
+		reward := func(name string) any {
+			if r := v.Rewards[name]; r != nil {
+				return *r
+			}
+			return nil
+		}
+		rows[i] = []any{v.Task, state, reward("oracle"), reward("null"), reward("random"), max(len(v.Rewards)-3, 0), why}
+	}
+	return columns, rows
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/talaria-run/talaria/configs"
+	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/dataset/source"
+	"github.com/talaria-run/talaria/dataset/store"
+)
+
+// sources are a run's sources of tasks, read one after the other.
+type sources []*source.Source
+
+func openSources(cfg *configs.Run) (sources, error) {
+	columns, err := promptColumns(cfg)
+	if err != nil {
+		return nil, err
+	}
+	list := cfg.Sources()
+	counter := source.NewCounter(len(list))
+	var opened sources
+	for i, src := range list {
+		s, err := source.Open(source.Options{
+			Path: src.Path, Name: src.Name, Split: src.Split,
+			Columns: src.Columns, Require: columns[i], Keep: src.Keep, KeepAll: src.KeepAll,
+			SkipBadRows: src.SkipBadRows, Limit: src.Limit, Source: src.Index, Counter: counter,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", cfg.Place(fmt.Sprintf("tasks.%d.path", i)), err)
+		}
+		opened = append(opened, s)
+	}
+	return opened, nil
+}
+
+// promptColumns is which columns the rows of each source must have, for the
+// prompts of all variants.
+func promptColumns(cfg *configs.Run) ([][]string, error) {
+	variants, err := cfg.Variants()
+	if err != nil {
+		return nil, err
+	}
+	columns := make([][]string, len(cfg.Sources()))
+	for _, v := range variants {
+		prompt, err := v.Run.Prompt()
+		if err != nil {
+			return nil, err
+		}
+		for i := range columns {
+			columns[i] = append(columns[i], prompt.Columns(i)...)
+		}
+	}
+	for i := range columns {
+		slices.Sort(columns[i])
+		columns[i] = slices.Compact(columns[i])
+	}
+	return columns, nil
+}
+
+func (s sources) tasks() iter.Seq2[dataset.Task, error] { return source.Join(s...) }
+
+// count goes through all tasks once, before anything is spent, so that a bad
+// row is found now and not in the night.
+func (s sources) count(ctx context.Context) (int, error) {
+	n := 0
+	for _, err := range s.tasks() {
+		if row, ok := errors.AsType[source.RowError](err); ok {
+			return 0, fmt.Errorf("%w; mend the row or what tasks.columns says of it, or set on_bad_row: skip to do without such rows", row)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// skipped is how many bad rows the last pass went over.
+func (s sources) skipped() int {
+	n := 0
+	for _, src := range s {
+		n += src.Bad().Count
+	}
+	return n
+}
+
+// fingerprints tell which files the tasks came from.
+func (s sources) fingerprints() ([]store.Fingerprint, error) {
+	var all []store.Fingerprint
+	var errs []error
+	for _, src := range s {
+		files, err := src.Fingerprint()
+		errs = append(errs, err)
+		for _, f := range files {
+			all = append(all, store.Fingerprint{Path: f.Path, Bytes: f.Bytes, SHA256: f.SHA256})
+		}
+	}
+	return all, errors.Join(errs...)
+}
