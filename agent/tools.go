@@ -144,9 +144,9 @@ func (a *attempt) run(ctx context.Context, position, index int, arguments json.R
 	if result.IsError {
 		a.tr.Spans[span].Status = statusError
 	}
-	call.ExitCode = result.ExitCode
+	call.ExitCode, call.BlockedBy = result.ExitCode, result.BlockedBy
 	content, missing := cutResult(result.Content)
-	a.answer(call, dataset.Message{Content: content, TruncatedBytes: missing, IsError: result.IsError})
+	a.answer(call, dataset.Message{Content: content, TruncatedBytes: missing + result.Omitted, IsError: result.IsError})
 	return a.doneBy(result)
 }
 

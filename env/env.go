@@ -82,11 +82,13 @@ type ToolCall func(ctx context.Context, args json.RawMessage) (ToolResult, error
 // ToolResult is what the model reads of a call. Done ends the episode, with
 // Answer as its final answer if that is set.
 type ToolResult struct {
-	Content  string
-	IsError  bool
-	ExitCode *int
-	Done     bool
-	Answer   *string
+	Content   string
+	Omitted   int64  // bytes of what there was to read that Content leaves out
+	IsError   bool   // what was asked for was not done
+	BlockedBy string // who refused to do it, where it was refused
+	ExitCode  *int
+	Done      bool
+	Answer    *string
 }
 
 // Setup is what a Constructor gets.
