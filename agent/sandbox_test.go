@@ -88,21 +88,27 @@ func TestToolsInSandbox(t *testing.T) {
 				if got, want := bound.Load(), int64(i+1); got != want {
 					t.Errorf("bound %d times by attempt %d, want %d", got, i, want)
 				}
-				want := []string{
-					"0 user: question",
-					`1 assistant:  count{} calculator{"expression":"1+1"} count{}`,
-					"1 tool: " + id + ": 1", "1 tool: 2", "1 tool: " + id + ": 2",
-					"2 assistant:  count{}", "2 tool: " + id + ": 3",
-					"3 assistant: 2",
-				}
-				if diff := cmp.Diff(want, lines(tr)); diff != "" {
-					t.Errorf("conversation (-want +got):\n%s", diff)
-				}
-				if tr.SandboxBackend != "test" || tr.SandboxImage != "image-"+id || !cmp.Equal(tr.SandboxEnforced, w.box.Info().Enforced) {
-					t.Errorf("recorded of the sandbox: %q, %q, %v", tr.SandboxBackend, tr.SandboxImage, tr.SandboxEnforced)
-				}
+				countedIn(t, tr, w.box.Info())
 			}
 		})
+	}
+}
+
+// countedIn checks the conversation of TestToolsInSandbox.
+func countedIn(t *testing.T, tr *dataset.Trajectory, in sandbox.Info) {
+	t.Helper()
+	want := []string{
+		"0 user: question",
+		`1 assistant:  count{} calculator{"expression":"1+1"} count{}`,
+		"1 tool: " + in.ID + ": 1", "1 tool: 2", "1 tool: " + in.ID + ": 2",
+		"2 assistant:  count{}", "2 tool: " + in.ID + ": 3",
+		"3 assistant: 2",
+	}
+	if diff := cmp.Diff(want, lines(tr)); diff != "" {
+		t.Errorf("conversation (-want +got):\n%s", diff)
+	}
+	if tr.SandboxBackend != in.Backend || tr.SandboxImage != in.Image || !cmp.Equal(tr.SandboxEnforced, in.Enforced) {
+		t.Errorf("recorded of the sandbox: %q, %q, %v", tr.SandboxBackend, tr.SandboxImage, tr.SandboxEnforced)
 	}
 }
 
