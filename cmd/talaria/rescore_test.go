@@ -9,15 +9,15 @@ import (
 	"github.com/talaria-run/talaria/agent/model/lab"
 )
 
-// verdict is how an episode is scored as SQL shows it.
-type verdict struct {
+// shownScore is how an episode is scored as SQL shows it.
+type shownScore struct {
 	Task   string
 	Reward *float64
 	AtRun  *float64 `json:"at_run"`
 	Passed *bool
 }
 
-const verdictsSQL = `SELECT task_id AS task, reward, reward_at_run AS at_run, passed FROM episodes ORDER BY task_id`
+const shownScoresSQL = `SELECT task_id AS task, reward, reward_at_run AS at_run, passed FROM episodes ORDER BY task_id`
 
 // TestScorersFail lets the scorers fail everywhere: no reward is given, and
 // resume scores again without buying again.
@@ -49,8 +49,8 @@ func TestScorersFail(t *testing.T) {
 	}
 
 	right, wrong := new(1.0), new(0.0)
-	want := []verdict{{"t0", right, nil, new(true)}, {"t1", wrong, nil, new(false)}, {"t2", wrong, nil, new(false)}}
-	if diff := cmp.Diff(want, ask[verdict](t, dir, verdictsSQL)); diff != "" {
+	want := []shownScore{{"t0", right, nil, new(true)}, {"t1", wrong, nil, new(false)}, {"t2", wrong, nil, new(false)}}
+	if diff := cmp.Diff(want, ask[shownScore](t, dir, shownScoresSQL)); diff != "" {
 		t.Errorf("episodes (-want +got):\n%s", diff)
 	}
 }
@@ -68,8 +68,8 @@ func TestOtherScorers(t *testing.T) {
 		t.Errorf("%d requests, want 2", n)
 	}
 	right, wrong := new(1.0), new(0.0)
-	want := []verdict{{"t0", wrong, right, new(false)}, {"t1", wrong, wrong, new(false)}}
-	if diff := cmp.Diff(want, ask[verdict](t, dir, verdictsSQL)); diff != "" {
+	want := []shownScore{{"t0", wrong, right, new(false)}, {"t1", wrong, wrong, new(false)}}
+	if diff := cmp.Diff(want, ask[shownScore](t, dir, shownScoresSQL)); diff != "" {
 		t.Errorf("episodes (-want +got):\n%s", diff)
 	}
 }
