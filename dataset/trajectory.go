@@ -1,6 +1,9 @@
 package dataset
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Trajectory is what came of one attempt at an episode. The rollout fills it
 // as it goes, so that a panic loses nothing that was paid for; the runner
@@ -70,12 +73,9 @@ func (t *Trajectory) Turns() int {
 
 // AddFlag adds a flag once.
 func (t *Trajectory) AddFlag(flag string) {
-	for _, f := range t.Flags {
-		if f == flag {
-			return
-		}
+	if !slices.Contains(t.Flags, flag) {
+		t.Flags = append(t.Flags, flag)
 	}
-	t.Flags = append(t.Flags, flag)
 }
 
 // FinalText is the content of the policy's last message, "" if it said nothing.

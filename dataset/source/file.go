@@ -177,9 +177,9 @@ func (s *Source) Fingerprint() ([]File, error) {
 	if s.sums != nil {
 		return s.sums, nil
 	}
-	sums := make([]File, 0, len(s.files))
-	for _, f := range s.files {
-		sum, err := f.fingerprint()
+	sums := make([]File, 0, len(s.parts))
+	for _, part := range s.parts {
+		sum, err := part.fingerprint()
 		if err != nil {
 			return nil, err
 		}

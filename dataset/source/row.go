@@ -17,14 +17,25 @@ func (s *Source) task(line []byte) (dataset.Task, error) {
 	if err != nil {
 		return dataset.Task{}, err
 	}
-	mapped, err := s.pick(row)
+	t, rest, err := s.fromRow(row)
 	if err != nil {
 		return dataset.Task{}, err
 	}
-	if err := s.require(row); err != nil {
-		return dataset.Task{}, err
+	t.Params, err = encodeParams(rest)
+	return t, err
+}
+
+// fromRow makes a task of a row. The rest are the columns that are neither
+// mapped nor kept.
+func (s *Source) fromRow(row map[string]any) (t dataset.Task, rest map[string]any, err error) {
+	mapped, err := s.pick(row)
+	if err != nil {
+		return dataset.Task{}, nil, err
 	}
-	t := dataset.Task{
+	if err := s.require(row); err != nil {
+		return dataset.Task{}, nil, err
+	}
+	t = dataset.Task{
 		Hash: dataset.TaskHash(mapped), Source: s.opts.Source, Dataset: s.opts.Name, Split: s.opts.Split,
 		Input: dataset.Text(mapped[Input]), Target: dataset.Text(mapped[Target]), Row: row,
 	}
@@ -32,7 +43,7 @@ func (s *Source) task(line []byte) (dataset.Task, error) {
 	if id, ok := mapped[ID]; ok {
 		t.ID = dataset.Text(id)
 	}
-	return t, s.sort(&t)
+	return t, s.sort(&t), nil
 }
 
 // pick picks the columns that make a task, by the names that they are mapped
@@ -124,11 +135,11 @@ func (s *Source) require(row map[string]any) error {
 	return nil
 }
 
-// sort sorts the columns of the row into those that are kept and those that
-// are left over. A further name does not count as a column.
-func (s *Source) sort(t *dataset.Task) error {
+// sort sorts the columns of the row into those that are kept and the rest. A
+// further name does not count as a column.
+func (s *Source) sort(t *dataset.Task) (rest map[string]any) {
 	t.Keep = map[string]any{}
-	params := map[string]any{}
+	rest = map[string]any{}
 	for column, v := range t.Row {
 		switch {
 		case slices.Contains(s.opts.Keep, column):
@@ -138,17 +149,20 @@ func (s *Source) sort(t *dataset.Task) error {
 		case s.opts.KeepAll:
 			t.Keep[column] = v
 		default:
-			params[column] = v
+			rest[column] = v
 		}
 	}
+	return rest
+}
+
+func encodeParams(params any) (string, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(params); err != nil {
-		return fmt.Errorf("writing the other columns as JSON: %w", err)
+		return "", fmt.Errorf("writing the other columns as JSON: %w", err)
 	}
-	t.Params = strings.TrimSuffix(b.String(), "\n")
-	return nil
+	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
 // maxShown bounds the columns that an error lists.

@@ -6,7 +6,11 @@
 // is reported as "file:line: what" and ends the stream, or is counted in
 // [Source.Bad] and skipped.
 //
-// The format is JSONL, one object per line: plain, gzip or zstd.
+// Rows are JSONL, one object per line: plain, gzip or zstd. A folder of Harbor
+// tasks is a source too: each task is a row with the columns id, input (its
+// instruction), target (its solution), description, keywords and its metadata.
+// A task that cannot be run without an image, or for which this machine lacks a
+// program, is skipped and named in [Source.Skipped].
 package source
 
 import (
@@ -34,7 +38,8 @@ const (
 
 // Options say what to read and how rows become tasks.
 type Options struct {
-	// Path is a file, a glob, or bundled:NAME for embedded tasks.
+	// Path is a file, a glob, harbor:DIR for a Harbor task or a folder of
+	// them, or bundled:NAME for embedded tasks.
 	Path string
 	// Name is the dataset's name in the rows; default: Path.
 	Name string
@@ -42,7 +47,8 @@ type Options struct {
 	Split string
 	// Columns maps names to columns of the rows: Input (default "input"),
 	// Target (default "target"; an empty column: the tasks have none), ID
-	// (default: none, the content identifies a task) and further names, under
+	// (default: none, the content identifies a task; "id", the name, for Harbor
+	// tasks) and further names, under
 	// which Task.Row holds the column too. Mapped columns make the task's hash.
 	Columns map[string]string
 	// Require names further columns that a row must have.
@@ -72,10 +78,20 @@ type Source struct {
 	columns map[string]string // Options.Columns with defaults, without empty ones
 	names   []string          // their names, sorted
 	mapped  map[string]bool   // columns and further names that are no columns of their own
-	files   []file
+	parts   []part
 	bad     BadRows
+	skipped []Skip
 	kept    map[string]bool // columns of Options.Keep that some row had
 	sums    []File          // of a complete pass
+}
+
+// part is what a source consists of: a file of rows or a folder of tasks.
+type part interface {
+	// check looks at the beginning. It is empty if there is no row.
+	check() (empty bool, err error)
+	// read hands all rows to the pass and tells what was read.
+	read(p *pass) (File, error)
+	fingerprint() (File, error)
 }
 
 // Open finds the files of a source and looks at the beginning of each. It is an
@@ -87,6 +103,14 @@ func Open(o Options) (*Source, error) {
 	}
 	s := &Source{opts: o, columns: map[string]string{Input: "input", Target: "target"}}
 	maps.Copy(s.columns, o.Columns)
+	parts, err := find(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	s.parts = parts
+	if _, named := s.columns[ID]; !named && harborTasks(parts) {
+		s.columns[ID] = ID
+	}
 	maps.DeleteFunc(s.columns, func(_, column string) bool { return column == "" })
 	s.names = slices.Sorted(maps.Keys(s.columns))
 	s.mapped = map[string]bool{}
@@ -96,14 +120,9 @@ func Open(o Options) (*Source, error) {
 			s.mapped[name] = true
 		}
 	}
-	files, err := find(o.Path)
-	if err != nil {
-		return nil, err
-	}
-	s.files = files
 	empty := true
-	for _, f := range files {
-		blank, err := f.check()
+	for _, part := range parts {
+		blank, err := part.check()
 		if err != nil {
 			return nil, err
 		}
@@ -119,24 +138,27 @@ func emptyError(path string) error {
 	return fmt.Errorf("%s: the dataset is empty: there is not one row", path)
 }
 
-// find lists the files that a path stands for, sorted by name.
-func find(path string) ([]file, error) {
+// find lists what a path stands for, sorted by name.
+func find(path string) ([]part, error) {
 	if path == "" {
 		return nil, errors.New("no path of a dataset was given")
 	}
 	if name, ok := strings.CutPrefix(path, bundledPrefix); ok {
 		return findBundled(name)
 	}
+	if dir, ok := strings.CutPrefix(path, harborPrefix); ok {
+		return findHarbor(path, os.DirFS(dir))
+	}
 	if _, err := os.Stat(path); err == nil {
 		f, err := regular(path)
-		return []file{f}, err
+		return []part{f}, err
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("looking for the dataset: %w", err)
 	}
 	return glob(path)
 }
 
-func glob(pattern string) ([]file, error) {
+func glob(pattern string) ([]part, error) {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return nil, fmt.Errorf("%s: no such file", pattern)
 	}
@@ -151,13 +173,13 @@ func glob(pattern string) ([]file, error) {
 		return nil, fmt.Errorf("%s: no file matches", pattern)
 	}
 	slices.Sort(paths)
-	files := make([]file, len(paths))
+	parts := make([]part, len(paths))
 	for i, p := range paths {
-		if files[i], err = regular(p); err != nil {
+		if parts[i], err = regular(p); err != nil {
 			return nil, err
 		}
 	}
-	return files, nil
+	return parts, nil
 }
 
 // regular refuses what cannot be read twice.
@@ -167,7 +189,8 @@ func regular(path string) (file, error) {
 		return file{}, fmt.Errorf("looking for the dataset: %w", err)
 	}
 	if info.IsDir() {
-		return file{}, fmt.Errorf("%s: it is a folder; name its files, such as %s", path, filepath.Join(path, "*.jsonl"))
+		return file{}, fmt.Errorf("%s: it is a folder; name its files, such as %s, or %s%s if it holds Harbor tasks",
+			path, filepath.Join(path, "*.jsonl"), harborPrefix, path)
 	}
 	if !info.Mode().IsRegular() {
 		return file{}, fmt.Errorf("%s: it is not a regular file; a dataset is read more than once", path)
@@ -198,11 +221,16 @@ type BadRows struct {
 // RowError says where a row is and why it cannot be a task.
 type RowError struct {
 	File   string
-	Line   int // from 1
+	Line   int // from 1; 0: the file as a whole
 	Reason string
 }
 
-func (e RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
+func (e RowError) Error() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Reason
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason)
+}
 
 // maxBadRows is how many bad rows are kept: enough to see what is wrong.
 const maxBadRows = 10
@@ -216,3 +244,14 @@ func (b *BadRows) add(r RowError) {
 
 // Bad tells which rows the latest pass skipped so far.
 func (s *Source) Bad() BadRows { return s.bad }
+
+// Skip is a task that is in order, but cannot be run here.
+type Skip struct {
+	Task   string // its id
+	Reason string
+}
+
+// Skipped tells which tasks the latest pass left out so far because they cannot
+// be run here. Unlike bad rows they are no fault of the dataset, whatever
+// Options.SkipBadRows says, and take no part in numbering.
+func (s *Source) Skipped() []Skip { return s.skipped }

@@ -34,13 +34,13 @@ type pass struct {
 var errStop = errors.New("no more tasks wanted")
 
 func (p *pass) run() error {
-	p.bad, p.kept = BadRows{}, map[string]bool{}
+	p.bad, p.skipped, p.kept = BadRows{}, nil, map[string]bool{}
 	if err := p.opts.Counter.begin(p.opts.Source); err != nil {
 		return fmt.Errorf("reading %s: %w", p.opts.Path, err)
 	}
 	var sums []File
-	for _, f := range p.files {
-		sum, err := p.file(f)
+	for _, part := range p.parts {
+		sum, err := part.read(p)
 		if errors.Is(err, errStop) {
 			return nil
 		}
@@ -59,6 +59,10 @@ func (p *pass) finish(sums []File) error {
 		return fmt.Errorf("%s: the dataset has changed since it was first read; start a new run", p.opts.Path)
 	}
 	p.sums = sums
+	if p.rows == 0 && len(p.skipped) > 0 {
+		return fmt.Errorf("%s: not one of %d tasks can be run here; %s: %s",
+			p.opts.Path, len(p.skipped), p.skipped[0].Task, p.skipped[0].Reason)
+	}
 	if p.rows == 0 {
 		return emptyError(p.opts.Path)
 	}
@@ -73,7 +77,7 @@ func (p *pass) finish(sums []File) error {
 	return nil
 }
 
-func (p *pass) file(f file) (File, error) {
+func (f file) read(p *pass) (File, error) {
 	s, err := f.start()
 	if err != nil {
 		return File{}, err
@@ -88,19 +92,22 @@ func (p *pass) file(f file) (File, error) {
 		if err != nil && !errors.Is(err, errLongLine) {
 			return File{}, RowError{File: f.path, Line: l.number, Reason: err.Error()}
 		}
-		if err := p.row(line, err, RowError{File: f.path, Line: l.number}); err != nil {
+		var t dataset.Task
+		if err == nil {
+			t, err = p.task(line)
+		}
+		if err := p.row(t, err, RowError{File: f.path, Line: l.number}); err != nil {
 			return File{}, err
 		}
 	}
 }
 
-// row yields the task of a line; bad says why the line is none already.
-func (p *pass) row(line []byte, bad error, at RowError) error {
-	var t dataset.Task
-	if bad == nil {
-		t, bad = p.task(line)
-	}
-	full := p.opts.Limit > 0 && p.count == p.opts.Limit
+// full tells that the limit is reached: what follows is only counted.
+func (p *pass) full() bool { return p.opts.Limit > 0 && p.count == p.opts.Limit }
+
+// row yields the task of a row; bad says why the row is none.
+func (p *pass) row(t dataset.Task, bad error, at RowError) error {
+	full := p.full()
 	if bad != nil {
 		if full {
 			return nil // counted no more: nobody asked for the rows behind the limit

@@ -219,25 +219,28 @@ func (s *Store) tally(t *tallier, p Part) error {
 	return t.part(s.fsys, s.dir, p)
 }
 
-// putInOrder cuts a torn manifest line, writes the part of the journal's rows,
-// and removes what is done with. The part is nil if there were none.
+// putInOrder removes what is done with, writes the part of the journal's rows,
+// and cuts a torn manifest line. The part is nil if there were no rows.
 func (s *Store) putInOrder(w *partWriter, v survey) (*Part, error) {
+	if err := s.cleanUp(v); err != nil { // first, because it makes space
+		s.log.Warn("removing what is done with", slog.Any("error", err))
+	}
 	p, err := s.recoverJournal(w, v)
 	if err != nil {
 		return nil, fmt.Errorf("recovering the journal: %w", err)
 	}
-	if v.man.torn && p == nil {
+	if p != nil {
+		return p, nil
+	}
+	if v.man.torn {
 		if err := cutManifest(s.fsys, s.dir, v.man.size); err != nil {
 			return nil, err
 		}
 	}
-	if p == nil && len(v.remaining) > 0 { // no rows in them
-		err = removeSegments(s.fsys, s.dir, v.next()-1)
+	if err := removeSegments(s.fsys, s.dir, v.next()-1); err != nil { // no rows in them
+		s.log.Warn("removing empty journal segments", slog.Any("error", err))
 	}
-	if err := errors.Join(err, s.cleanUp(v)); err != nil {
-		s.log.Warn("removing what is done with", slog.Any("error", err))
-	}
-	return p, nil
+	return nil, nil //nolint:nilnil // there is no part and no error
 }
 
 func (s *Store) launch(w *partWriter, next int) {
