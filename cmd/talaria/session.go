@@ -38,7 +38,7 @@ func prepare(ctx context.Context, cfg *configs.Run, std *stdio) (*session, error
 	}
 	s := &session{cfg: cfg, std: std, made: made}
 	if err := s.check(ctx); err != nil {
-		s.close()
+		s.close(ctx)
 		return nil, &usageError{err: err}
 	}
 	return s, nil
@@ -59,9 +59,9 @@ func (s *session) check(ctx context.Context) (err error) {
 	return checkDescriptors(s.cfg, s.made.endpoints)
 }
 
-// close releases what prepare made.
-func (s *session) close() {
-	ctx := context.Background()
+// close releases what prepare made, also when ctx is done.
+func (s *session) close(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
 	s.made.endpoints.close()
 	if err := errors.Join(closeCells(ctx, s.cells), s.made.sandboxes.close(ctx)); err != nil {
 		s.std.log.Warn("closing envs and sandboxes", slog.String("error", err.Error()))
@@ -169,10 +169,25 @@ func (s *session) runnerOptions(
 	l := s.cfg.Limits
 	return runner.Options{
 		Workers: l.Concurrency.Episodes, Grading: l.Concurrency.Grading, InfraRetries: l.Retries.Infra,
-		Grace: l.Grace, ScoreTimeout: l.Score, CloseTimeout: l.Close, RunTime: l.Run.Time,
-		Retry: retry, Budget: budget, Index: st.Index(), Recorded: waiting,
+		Grace: l.Grace, ScoreTimeout: l.Score, CloseTimeout: l.Close,
+		RunTime: timeLeft(l.Run.Time, st.Run().Invocations),
+		Retry:   retry, Budget: budget, Index: st.Index(), Recorded: waiting,
 		SkippedRows: s.sources.skipped, Log: s.std.log,
 	}
+}
+
+// timeLeft is what earlier invocations left of limit; 0 is none. One whose end
+// is not on record, because it was killed, counts nothing.
+func timeLeft(limit time.Duration, invocations []store.Invocation) time.Duration {
+	if limit == 0 {
+		return 0
+	}
+	for _, i := range invocations {
+		if i.EndedAt != nil {
+			limit -= i.EndedAt.Sub(i.StartedAt)
+		}
+	}
+	return max(limit, 1)
 }
 
 // waiting yields the recorded attempts that are to be scored again: those that
@@ -206,17 +221,21 @@ func (s *session) waiting(dir string, ix *store.Index) (seq iter.Seq2[*dataset.T
 	}), done, nil
 }
 
+// interruptNote says what the n-th signal does.
+func interruptNote(n int) string {
+	if n == 1 {
+		return "draining: episodes in flight finish; interrupt again to cut them off"
+	}
+	return "cutting off what is in flight"
+}
+
 // drive runs r under signals and with progress.
 func (s *session) drive(ctx context.Context, r *runner.Runner) (runner.Summary, error) {
 	var note atomic.Value // string
 	note.Store("")
 	admit, work, stop := drainOnSignals(ctx, s.cfg.Limits.Grace, func(n int) {
-		text := "draining: episodes in flight finish; interrupt again to cut them off"
-		if n > 1 {
-			text = "cutting off what is in flight"
-		}
-		note.Store(text)
-		s.std.log.Info(text)
+		note.Store(interruptNote(n))
+		s.std.log.Info("interrupted", slog.String("now", interruptNote(n)))
 	})
 	defer stop()
 	hide := showProgress(s.std, func() progressState {
