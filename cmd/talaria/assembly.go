@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,12 +80,11 @@ func loadPrices(path string) (prices, error) {
 	if path == "" {
 		return p, nil
 	}
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return p, err
 	}
-	defer f.Close()
-	if p.own, err = model.LoadPrices(f); err != nil {
+	if p.own, err = model.LoadPrices(bytes.NewReader(text)); err != nil {
 		return p, fmt.Errorf("%s: %w", path, err)
 	}
 	p.list = p.list.With(p.own)

@@ -68,13 +68,18 @@ func (a *auditor) audit(ctx context.Context) ([]verdict, error) {
 }
 
 func (a *auditor) players() ([]player, error) {
-	one, zero := 1.0, 0.0
-	players := []player{
-		{name: "oracle", model: "scripted/oracle", must: &one},
-		{name: "null", model: "scripted/null", must: &zero},
-		{name: "random", model: "scripted/random"},
-	}
 	scripts, err := a.nearMisses()
+	if err != nil {
+		return nil, err
+	}
+	one, zero := 1.0, 0.0
+	players := make([]player, 0, 3+len(scripts))
+	players = append(
+		players,
+		player{name: "oracle", model: "scripted/oracle", must: &one},
+		player{name: "null", model: "scripted/null", must: &zero},
+		player{name: "random", model: "scripted/random"},
+	)
 	for _, script := range scripts {
 		players = append(players, player{
 			name: script, model: "scripted/oracle", must: &zero,
@@ -82,7 +87,7 @@ func (a *auditor) players() ([]player, error) {
 			plays:    func(t dataset.Task) bool { return readScript(t, script) != "" },
 		})
 	}
-	return players, err
+	return players, nil
 }
 
 // nearMisses are the names of all near-misses that any task has, sorted.
@@ -139,7 +144,7 @@ func (a *auditor) play(ctx context.Context, p player) error {
 	made.solution = p.solution
 	made.calls.CallSink, made.budget.Budget = noLedger{}, runner.NewBudget(runner.Limits{}, model.Spend{})
 	s := &session{cfg: cfg, std: a.std, made: made}
-	defer s.close()
+	defer s.close(ctx)
 	if err := s.check(ctx); err != nil {
 		return err
 	}
@@ -212,12 +217,17 @@ func (p player) complaint(tr *dataset.Trajectory) string {
 // verdictTable shows the near-misses by their number, and the first complaint.
 func verdictTable(all []verdict) ([]table.Column, [][]any) {
 	columns := []table.Column{
-		{Name: "task"}, {Name: "verdict"}, {Name: "oracle", Number: true}, {Name: "null", Number: true},
-		{Name: "random", Number: true}, {Name: "near-misses", Number: true}, {Name: "why"},
+		{Name: "task"},
+		{Name: "verdict"},
+		{Name: "oracle", Number: true},
+		{Name: "null", Number: true},
+		{Name: "random", Number: true},
+		{Name: "near-misses", Number: true},
+		{Name: "why"},
 	}
 	rows := make([][]any, len(all))
 	for i, v := range all {
-		state, why := "ok", any(nil)
+		state, why := "ok", ""
 		if !v.OK {
 			state, why = "bad", v.Why[0]
 		}

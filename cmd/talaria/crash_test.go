@@ -27,6 +27,9 @@ const (
 // acknowledgements, and compares what it recorded with the lab's ledger: no
 // episode is lost, none is bought twice, nothing paid for is forgotten.
 func TestKillNine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it takes half a minute")
+	}
 	l := startLab(t, "turns=2", "latency_min_ms=30", "latency_max_ms=120")
 	config := labConfig(t, l.base, crashEpisodes, "limits: {concurrency: {episodes: 24, requests: 24}}\n")
 	dir := filepath.Join(t.TempDir(), "run")
@@ -62,7 +65,7 @@ func TestKillNine(t *testing.T) {
 // killAfter runs until so many more episodes have ended, then kills.
 func killAfter(t *testing.T, config, dir string, more int) {
 	t.Helper()
-	cmd := exec.Command("talaria", "run", config, "--resume", "--out", dir, "--quiet")
+	cmd := exec.CommandContext(t.Context(), "talaria", "run", config, "--resume", "--out", dir, "--quiet")
 	target := 0
 	if isRun(dir) {
 		target = len(ended(t, dir))

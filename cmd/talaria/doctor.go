@@ -37,10 +37,11 @@ type finding struct {
 func runDoctor(ctx context.Context, opts doctorOptions, std *stdio) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	var found []finding
+	probed := local.Probe(ctx, local.Options{})
+	found := make([]finding, len(probed))
 	bad := 0
-	for _, f := range local.Probe(ctx, local.Options{}) {
-		found = append(found, finding{Name: f.Name, OK: f.OK, Detail: f.Detail, Fix: f.Fix})
+	for i, f := range probed {
+		found[i] = finding(f)
 		if !f.OK {
 			bad++
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,11 +30,11 @@ type labProcess struct {
 // startLab starts "talaria lab serve" and ends it with the test.
 func startLab(t *testing.T, set ...string) *labProcess {
 	t.Helper()
-	args := []string{"lab", "serve"}
+	args := slices.Grow([]string{"lab", "serve"}, 2*len(set))
 	for _, s := range set {
 		args = append(args, "--set", s)
 	}
-	cmd := exec.Command("talaria", args...)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "talaria", args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

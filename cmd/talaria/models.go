@@ -67,7 +67,7 @@ func (a *assembly) model(run *configs.Run, src configs.Source, v dataset.Variant
 
 // checkPrice refuses a limit on cost where the cost cannot be known.
 func (a *assembly) checkPrice(run *configs.Run, rates model.Rates) error {
-	key := ""
+	var key string
 	switch {
 	case rates.Known():
 		return nil

@@ -99,7 +99,7 @@ func continueRun(ctx context.Context, dir string, cfg *configs.Run, opts resumeO
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.close(ctx)
 	st, err := store.Open(dir, s.storeOptions())
 	if err != nil {
 		return fmt.Errorf("opening the run: %w", err)

@@ -21,8 +21,8 @@ func checkDescriptors(cfg *configs.Run, at endpoints) error {
 		return fmt.Errorf("asking for the limit of open files: %w", err)
 	}
 	perEndpoint := min(cfg.Limits.Concurrency.Requests, cfg.Limits.Concurrency.Episodes)
-	needs := uint64(perEndpoint*len(at.byURL) + spareDescriptors)
-	if needs <= uint64(limit.Cur) { //nolint:unconvert // signed on some systems
+	needs := uint64(perEndpoint*len(at.byURL) + spareDescriptors) //nolint:gosec // neither is negative
+	if needs <= uint64(limit.Cur) {                               //nolint:unconvert // signed on some systems
 		return nil
 	}
 	return fmt.Errorf(

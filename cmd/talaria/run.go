@@ -108,7 +108,7 @@ func startRun(ctx context.Context, opts runOptions, cfg *configs.Run, std *stdio
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.close(ctx)
 	record, err := s.newRecord(opts.Config)
 	if err != nil {
 		return err

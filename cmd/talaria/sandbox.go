@@ -70,8 +70,14 @@ func printEntries(std *stdio, format string, entries []local.Entry) error {
 		return json.NewEncoder(std.out).Encode(entries)
 	}
 	columns := []table.Column{
-		{Name: "sandbox"}, {Name: "run"}, {Name: "episode"}, {Name: "attempt", Number: true},
-		{Name: "started"}, {Name: "owner", Number: true}, {Name: "owner is"}, {Name: "confined"},
+		{Name: "sandbox"},
+		{Name: "run"},
+		{Name: "episode"},
+		{Name: "attempt", Number: true},
+		{Name: "started"},
+		{Name: "owner", Number: true},
+		{Name: "owner is"},
+		{Name: "confined"},
 	}
 	rows := make([][]any, len(entries))
 	for i, e := range entries {

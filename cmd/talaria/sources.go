@@ -95,13 +95,14 @@ func (s sources) skipped() int {
 // fingerprints tell which files the tasks came from.
 func (s sources) fingerprints() ([]store.Fingerprint, error) {
 	var all []store.Fingerprint
-	var errs []error
 	for _, src := range s {
 		files, err := src.Fingerprint()
-		errs = append(errs, err)
+		if err != nil {
+			return nil, err
+		}
 		for _, f := range files {
 			all = append(all, store.Fingerprint{Path: f.Path, Bytes: f.Bytes, SHA256: f.SHA256})
 		}
 	}
-	return all, errors.Join(errs...)
+	return all, nil
 }

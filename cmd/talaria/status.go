@@ -125,7 +125,7 @@ func (v *statusVariant) fill() {
 func (s statusReport) print(std *stdio) error {
 	of := ""
 	if s.Planned > 0 {
-		of = fmt.Sprintf(" of %s", comma(s.Planned))
+		of = " of " + comma(s.Planned)
 	}
 	ended := ""
 	if s.EndedAt != nil {
@@ -140,7 +140,7 @@ func (s statusReport) print(std *stdio) error {
 	all := summaryRow{Name: "all", Tally: store.Tally{Episodes: map[dataset.Outcome]int{}}}
 	for _, v := range s.Variants {
 		rows = append(rows, summaryRow{Name: v.Variant, Tally: v.tally})
-		all.Tally.Add(v.tally)
+		all.Add(v.tally)
 	}
 	if len(rows) > 1 {
 		rows = append(rows, all)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -40,7 +41,7 @@ func newTasksCommand(std *stdio) *cli.Command {
 				Load: configs.Options{Set: c.StringSlice("set"), Env: std.lookupEnv},
 			}
 			if c.IsSet("limit") {
-				opts.Load.Flags = []configs.Flag{{Name: "--limit", Key: "tasks.*.limit", Value: fmt.Sprint(c.Int("limit"))}}
+				opts.Load.Flags = []configs.Flag{{Name: "--limit", Key: "tasks.*.limit", Value: strconv.Itoa(c.Int("limit"))}}
 			}
 			return runTasks(c.Context, opts, std)
 		},

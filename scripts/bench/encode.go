@@ -16,7 +16,7 @@ const batchSize = 16
 
 // runEncode writes the rows of a run again, once as journal and once as
 // Parquet: encode RUN.
-func runEncode(ctx context.Context, args []string) error {
+func runEncode(ctx context.Context, args []string) (err error) {
 	if len(args) != 1 {
 		return errors.New("usage: encode RUN")
 	}
@@ -24,7 +24,7 @@ func runEncode(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	run, trs, err := readRun(args[0], temp)
 	if err != nil {
 		return err
