@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Task is one row of a dataset: what to solve and how it is judged.
@@ -54,6 +55,7 @@ func TaskHash(mapped map[string]any) string { return ID("task", Canonical(mapped
 // first passed through encoding/json.
 func Canonical(v any) string {
 	var b bytes.Buffer
+	b.Grow(1 << 10) // most values fit
 	canonical(&b, v)
 	return b.String()
 }
@@ -94,11 +96,28 @@ func canonical(b *bytes.Buffer, v any) {
 	}
 }
 
+// quote writes s as encoding/json does; most text needs no escapes.
 func quote(b *bytes.Buffer, s string) {
+	if isPlain(s) {
+		b.WriteByte('"')
+		b.WriteString(s)
+		b.WriteByte('"')
+		return
+	}
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(strings.ToValidUTF8(s, "\uFFFD")) // a string always encodes
 	b.Truncate(b.Len() - 1)                          // the newline
+}
+
+// isPlain reports whether s stands in JSON as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Text is a column's value as text: strings as they are, numbers in their
@@ -185,7 +204,11 @@ func ID(kind string, fields ...string) string {
 }
 
 func digest(kind string, fields ...string) [sha256.Size]byte {
-	buf := make([]byte, 0, 256)
+	size := 8 + len(idVersion) + 8 + len(kind)
+	for _, f := range fields {
+		size += 8 + len(f)
+	}
+	buf := make([]byte, 0, size)
 	buf = appendField(buf, idVersion)
 	buf = appendField(buf, kind)
 	for _, f := range fields {
