@@ -119,13 +119,17 @@ func boxed(text string) (string, bool) {
 
 var numberInText = regexp.MustCompile(`(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3}\b)?`)
 
+// lastNumber looks only at the last stretch of what numbers are made of: no
+// number reaches beyond it, and the expression takes its time over long text.
 func lastNumber(text string) (string, bool) {
-	all := numberInText.FindAllStringIndex(text, -1)
-	if all == nil {
+	end := strings.LastIndexAny(text, "0123456789") + 1
+	if end == 0 {
 		return "", false
 	}
+	start := len(strings.TrimRight(text[:end], "0123456789,.eE+-"))
+	all := numberInText.FindAllStringIndex(text[start:min(end+1, len(text))], -1) // one byte on, for what \b looks at
 	last := all[len(all)-1]
-	return text[signStart(text, last[0]):last[1]], true
+	return text[signStart(text, start+last[0]) : start+last[1]], true
 }
 
 // signStart is where the number that begins at start really begins: before its

@@ -147,3 +147,24 @@ func FuzzExtract(f *testing.F) {
 		}
 	})
 }
+
+// FuzzLastNumber checks that looking at the end of a text finds what looking
+// at all of it finds.
+func FuzzLastNumber(f *testing.F) {
+	for _, seed := range []string{
+		"", "none", "3 cats, 12 dogs.", "1,234,567.89x", "1,2345", "1234,567", "6.02e23 or 1e5000", "e5e6e7", "12e3é", "..5.", "7 — ", "+1-2,3.4e-5_", "1,234e",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var want string
+		if all := numberInText.FindAllStringIndex(text, -1); all != nil {
+			last := all[len(all)-1]
+			want = text[signStart(text, last[0]):last[1]]
+		}
+		got, found := lastNumber(text)
+		if got != want || found != (want != "") {
+			t.Errorf("in %q: got %q, %v, want %q", text, got, found, want)
+		}
+	})
+}

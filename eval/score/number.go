@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxNumber bounds the digits that are worth comparing.
@@ -27,7 +28,7 @@ func ParseNumber(text string) (*big.Rat, bool) {
 	if len(text) > maxNumber {
 		return nil, false
 	}
-	s := strings.NewReplacer("\u2212", "-", "\u00a0", "", "\u2009", "", "\u202f", "").Replace(strings.TrimSpace(text))
+	s := plainSigns(strings.TrimSpace(text))
 	s = strings.TrimRight(s, decoration+"., ")
 	negative, s := sign(s)
 	if separatedNumber.MatchString(s) {
@@ -41,6 +42,15 @@ func ParseNumber(text string) (*big.Rat, bool) {
 		r.Neg(r)
 	}
 	return r, ok
+}
+
+// plainSigns replaces a typographic minus and takes out blanks that do not
+// break. Making a replacer is dear, and few numbers need one.
+func plainSigns(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return s
+	}
+	return strings.NewReplacer("\u2212", "-", "\u00a0", "", "\u2009", "", "\u202f", "").Replace(s)
 }
 
 // sign takes one sign and the decoration from the front: -$5 and $-5 are the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"unicode/utf8"
 )
 
 // The bounds: an expression within them costs at most some milliseconds.
@@ -41,8 +42,12 @@ func Eval(expression string) (string, error) {
 	return format(result), nil
 }
 
-// ascii replaces the typographic signs that models like to write.
+// ascii replaces the typographic signs that models like to write. Making a
+// replacer costs more than the arithmetic, and few expressions need it.
 func ascii(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return s
+	}
 	return strings.NewReplacer("×", "*", "·", "*", "⋅", "*", "÷", "/", "−", "-", "–", "-", "\u00a0", " ").Replace(s)
 }
 
