@@ -23,13 +23,16 @@ func TestConfigPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got, want []docKey
 	row := regexp.MustCompile("(?m)^\\| `([a-z0-9_.*]+)` \\| (identity|selection|operation) \\| (.+?) \\| .+ \\|$")
-	for _, m := range row.FindAllStringSubmatch(string(page), -1) {
-		got = append(got, docKey{m[1], m[2], strings.Trim(m[3], "`")})
+	rows := row.FindAllStringSubmatch(string(page), -1)
+	got := make([]docKey, len(rows))
+	for i, m := range rows {
+		got[i] = docKey{m[1], m[2], strings.Trim(m[3], "`")}
 	}
-	for _, l := range leaves(reflect.TypeFor[Run](), "") {
-		want = append(want, docKey{l.key, l.class, docDefault(l)})
+	keys := leaves(reflect.TypeFor[Run](), "")
+	want := make([]docKey, len(keys))
+	for i, l := range keys {
+		want[i] = docKey{l.key, l.class, docDefault(l)}
 	}
 	byKey := func(a, b docKey) int { return strings.Compare(a.Key, b.Key) }
 	slices.SortFunc(got, byKey)
