@@ -3,40 +3,42 @@ package store
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/talaria-run/talaria/dataset"
 )
 
 // killedRun is a run of two parts whose process died with three attempts in
 // the journal.
-func killedRun(t testing.TB) *memFS {
-	t.Helper()
+func killedRun(tb testing.TB) *memFS {
+	tb.Helper()
 	fsys := newMemFS()
-	s := mustCreate(t, crashDir, Options{FS: fsys, PartRows: 2})
+	s := mustCreate(tb, crashDir, Options{FS: fsys, PartRows: 2})
 	for i := range 4 {
-		mustWrite(t, s, sampleTrajectory(i, false))
+		mustWrite(tb, s, sampleTrajectory(i, false))
 	}
-	mustClose(t, s)
-	s = mustOpen(t, crashDir, Options{FS: fsys})
+	mustClose(tb, s)
+	s = mustOpen(tb, crashDir, Options{FS: fsys})
 	for i := range 3 {
-		mustWrite(t, s, sampleTrajectory(10+i, false))
+		mustWrite(tb, s, sampleTrajectory(10+i, false))
 	}
 	image := fsys.crash(dropUnsynced, 0)
 	if err := s.Close(); err == nil { // its file layer is dead
-		t.Fatal("a dead store closed well")
+		tb.Fatal("a dead store closed well")
 	}
 	return image
 }
 
-func (m *memFS) only(t testing.TB, dir, contains string) string {
-	t.Helper()
+func (m *memFS) only(tb testing.TB, dir, contains string) string {
+	tb.Helper()
 	var found []string
 	for _, f := range m.files(dir) {
 		if strings.Contains(f, contains) {
@@ -44,16 +46,16 @@ func (m *memFS) only(t testing.TB, dir, contains string) string {
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("files with %q: %v, want one", contains, found)
+		tb.Fatalf("files with %q: %v, want one", contains, found)
 	}
 	return found[0]
 }
 
-func (m *memFS) content(t testing.TB, path string) *memNode {
-	t.Helper()
+func (m *memFS) content(tb testing.TB, path string) *memNode {
+	tb.Helper()
 	n, err := m.find(path)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return n
 }
@@ -78,17 +80,20 @@ func TestDamageIsReported(t *testing.T) {
 		want   string
 	}{
 		{"part with a flipped byte", func(t *testing.T, fsys *memFS) string {
+			t.Helper()
 			path := filepath.Join(crashDir, tAttempts, partName(0))
 			fsys.content(t, path).data[100] ^= 1
 			return path
 		}, "sha256"},
 		{"part cut short", func(t *testing.T, fsys *memFS) string {
+			t.Helper()
 			path := filepath.Join(crashDir, tMessages, partName(1))
 			n := fsys.content(t, path)
 			n.data = n.data[:len(n.data)-10]
 			return path
 		}, "bytes"},
 		{"part missing", func(t *testing.T, fsys *memFS) string {
+			t.Helper()
 			path := filepath.Join(crashDir, tRewards, partName(1))
 			if err := fsys.Remove(path); err != nil {
 				t.Fatal(err)
@@ -96,6 +101,7 @@ func TestDamageIsReported(t *testing.T) {
 			return path
 		}, "restore the file"},
 		{"uncommitted part without its segment", func(t *testing.T, fsys *memFS) string {
+			t.Helper()
 			path := filepath.Join(crashDir, tMessages, partName(9))
 			if err := writeSynced(fsys, path, []byte("PAR1")); err != nil {
 				t.Fatal(err)
@@ -103,11 +109,13 @@ func TestDamageIsReported(t *testing.T) {
 			return path
 		}, "seg-00009.jsonl.zst, which could rebuild it, is missing"},
 		{"last manifest line lost after its segment went", func(t *testing.T, fsys *memFS) string {
+			t.Helper()
 			n := fsys.content(t, filepath.Join(crashDir, manifestFile))
 			n.data = n.data[:len(n.data)-30]
 			return filepath.Join(crashDir, tAttempts, partName(1))
 		}, "seg-00001.jsonl.zst"},
 		{"manifest missing", func(t *testing.T, fsys *memFS) string {
+			t.Helper()
 			path := filepath.Join(crashDir, manifestFile)
 			if err := fsys.Remove(path); err != nil {
 				t.Fatal(err)
@@ -115,11 +123,13 @@ func TestDamageIsReported(t *testing.T) {
 			return path
 		}, "restore it"},
 		{"run.json is no JSON", func(t *testing.T, fsys *memFS) string {
+			t.Helper()
 			path := filepath.Join(crashDir, runFile)
 			fsys.content(t, path).data = []byte("{")
 			return path
 		}, "restore it"},
 		{"uncommitted part with more rows than its segment", func(t *testing.T, fsys *memFS) string {
+			t.Helper()
 			segment := fsys.only(t, crashDir, "seg-")
 			number, _ := segmentNumber(filepath.Base(segment))
 			copyFile(t, fsys, filepath.Join(crashDir, tMessages, partName(0)), filepath.Join(crashDir, tMessages, partName(number)))
@@ -187,16 +197,7 @@ func TestJournalDamage(t *testing.T) {
 			fsys := killedRun(t)
 			segment := fsys.only(t, crashDir, "seg-")
 			n := fsys.content(t, segment)
-			var offsets []int
-			for at := 0; at < len(n.data); {
-				offsets = append(offsets, at)
-				_, size, ok := frameAt(n.data[at:])
-				if !ok {
-					t.Fatal("the segment is damaged before the test")
-				}
-				at += size
-			}
-			n.data = tt.damage(bytes.Clone(n.data), offsets)
+			n.data = tt.damage(bytes.Clone(n.data), frameOffsets(t, n.data))
 			s := mustOpen(t, crashDir, Options{FS: fsys})
 			for _, i := range []int{10, 11, 12} {
 				recorded := s.Index().State(sampleEpisode(i).ID).Attempts == 1
@@ -218,6 +219,19 @@ func TestJournalDamage(t *testing.T) {
 	}
 }
 
+func frameOffsets(t *testing.T, segment []byte) (offsets []int) {
+	t.Helper()
+	for at := 0; at < len(segment); {
+		offsets = append(offsets, at)
+		_, size, ok := frameAt(segment[at:])
+		if !ok {
+			t.Fatal("the segment is damaged before the test")
+		}
+		at += size
+	}
+	return offsets
+}
+
 func exists(fsys FS, path string) bool {
 	f, err := fsys.OpenFile(path, toRead)
 	if err == nil {
@@ -230,7 +244,7 @@ func exists(fsys FS, path string) bool {
 // is written again from it.
 func TestTornManifestLine(t *testing.T) {
 	for _, cut := range []int{1, 2, 40, 200} {
-		t.Run(fmt.Sprint(cut), func(t *testing.T) {
+		t.Run(strconv.Itoa(cut), func(t *testing.T) {
 			fsys := newMemFS()
 			s := mustCreate(t, crashDir, Options{FS: fsys, PartRows: 2})
 			for i := range 4 {
@@ -252,20 +266,19 @@ func TestTornManifestLine(t *testing.T) {
 	}
 }
 
-// TestKilledAttempt is the row of an attempt of which only calls are left.
-func TestKilledAttempt(t *testing.T) {
+// killedCalls is what a crash left of an attempt with three calls, of which the
+// last has no end.
+func killedCalls(t *testing.T, ep *dataset.Episode) *memFS {
+	t.Helper()
 	fsys := newMemFS()
 	s := mustCreate(t, crashDir, Options{FS: fsys})
-	ep := sampleEpisode(3)
-	ep.Attempt = 0
 	for n := range 3 {
-		start, end := sampleCalls(&ep, n)
+		start, end := sampleCalls(ep, n)
 		end.Unreported = n
-		calls := []dataset.Call{start, end}
-		if n == 2 {
-			calls = calls[:1] // the request is on its way
-		}
-		for _, c := range calls {
+		for _, c := range []dataset.Call{start, end} {
+			if n == 2 && c.Phase == dataset.CallEnd {
+				break
+			}
 			if err := s.Call(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
@@ -275,32 +288,43 @@ func TestKilledAttempt(t *testing.T) {
 	if err := s.Close(); err == nil {
 		t.Fatal("a dead store closed well")
 	}
-	s = mustOpen(t, crashDir, Options{FS: image})
-	state := s.Index().State(ep.ID)
-	if state.Outcome != dataset.OutcomeOperator || state.Attempts != 1 {
-		t.Errorf("state = %+v, want one operator attempt", state)
+	return image
+}
+
+// TestKilledAttempt is the row of an attempt of which only calls are left.
+func TestKilledAttempt(t *testing.T) {
+	ep := sampleEpisode(3)
+	fsys := killedCalls(t, &ep)
+	s := mustOpen(t, crashDir, Options{FS: fsys})
+	if got := s.Index().State(ep.ID); got.Outcome != dataset.OutcomeOperator || got.Attempts != 1 {
+		t.Errorf("state = %+v, want one operator attempt", got)
 	}
-	spent := s.Spent()
+	if spent := s.Spent(); spent.Unreported != 2 || spent.CostKnown != 2001 || spent.Cost() != nil {
+		t.Errorf("spent = %+v", spent)
+	}
 	mustClose(t, s)
-	rows := allRows(t, image, crashDir)
+	rows := allRows(t, fsys, crashDir)
 	if len(rows.Attempts) != 1 || len(rows.Spans) != 3 {
 		t.Fatalf("%d attempts and %d spans, want 1 and 3", len(rows.Attempts), len(rows.Spans))
 	}
-	a, v := rows.Attempts[0], sampleVariant()
-	if a.ExitReason != string(dataset.ExitKilled) || a.Reward != nil || a.CostNanoUSD != nil || a.CostStatus != costPartial {
-		t.Errorf("exit %s, reward %v, cost %v (%s)", a.ExitReason, a.Reward, a.CostNanoUSD, a.CostStatus)
+
+	f, v := newFlattener(sampleRun(), Options{}), sampleVariant()
+	first := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC).UnixMicro()
+	want := AttemptRow{
+		RunID: sampleRun().RunID, EpisodeID: ep.ID, Outcome: string(dataset.OutcomeOperator), ExitReason: string(dataset.ExitKilled),
+		Error: rows.Attempts[0].Error, RewardRule: dataset.RuleNone, PassRule: dataset.RulePassAt,
+		Requests: 3, InputTokens: 10 + 11, OutputTokens: 10, CostKnownNanoUSD: 2001, UnreportedCalls: 2, CostStatus: costPartial,
+		StartedAt: first, EndedAt: first + 2_000_000, TotalMS: 2000, Extra: "{}",
 	}
-	if a.Requests != 3 || a.InputTokens != 10+11 || a.OutputTokens != 10 || a.CostKnownNanoUSD != 2001 || a.UnreportedCalls != 2 {
-		t.Errorf("requests %d, tokens %d and %d, cost %d, unreported %d", a.Requests, a.InputTokens, a.OutputTokens, a.CostKnownNanoUSD, a.UnreportedCalls)
+	f.identity(&want, ep, f.variants[v.Hash])
+	if diff := cmp.Diff(want, rows.Attempts[0], cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("row (-want +got):\n%s", diff)
 	}
-	if a.Model != v.Model || a.ScorerHash != v.ScorerHash || a.TaskID != ep.Task.ID || a.GroupID != ep.GroupID || a.Seed != ep.Seed || a.Sample != 1 {
-		t.Errorf("identity is not the episode's: %+v", a)
+	if span := rows.Spans[1]; *span.CallID != ep.ID+"-0-1" || span.DurationUS != 500_000 || *span.InputTokens != 11 {
+		t.Errorf("span of the second call = %+v", span)
 	}
-	if a.StartedAt == 0 || a.EndedAt <= a.StartedAt || *rows.Spans[1].CallID != ep.ID+"-0-1" || rows.Spans[1].DurationUS != 500_000 {
-		t.Errorf("times: %d to %d, span %+v", a.StartedAt, a.EndedAt, rows.Spans[1])
-	}
-	if spent.Unreported != 2 || spent.CostKnown != 2001 || spent.Cost() != nil {
-		t.Errorf("spent = %+v", spent)
+	if span := rows.Spans[2]; span.InputTokens != nil || deref(span.ErrorClass) != string(dataset.ExitKilled) {
+		t.Errorf("span of the call without an end = %+v", span)
 	}
 }
 

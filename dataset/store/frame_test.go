@@ -3,8 +3,8 @@ package store
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,30 +15,30 @@ import (
 )
 
 // testSegment is a segment of n call lines and the offsets of its frames.
-func testSegment(t testing.TB, n int) (segment []byte, offsets []int) {
-	t.Helper()
+func testSegment(tb testing.TB, n int) (segment []byte, offsets []int) {
+	tb.Helper()
 	enc, err := newEncoder()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for i := range n {
 		ep := sampleEpisode(i)
-		r := enc.call(CallRow{CallID: fmt.Sprint(i), EpisodeID: ep.ID}, dataset.CallStart)
+		r := enc.call(CallRow{CallID: strconv.Itoa(i), EpisodeID: ep.ID}, dataset.CallStart)
 		offsets = append(offsets, len(segment))
 		segment = appendFrame(segment, r.kind, uint64(i+1), r.body, r.sum)
 	}
 	return segment, append(offsets, len(segment))
 }
 
-func sequences(t testing.TB, b []byte) ([]uint64, damage) {
-	t.Helper()
+func sequences(tb testing.TB, b []byte) ([]uint64, damage) {
+	tb.Helper()
 	var seqs []uint64
 	bad, err := scan(b, func(f frame, _ []byte) error {
 		seqs = append(seqs, f.seq)
 		return nil
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return seqs, bad
 }
@@ -116,8 +116,8 @@ func TestCallLineRoundTrip(t *testing.T) {
 	full := CallRow{
 		CallID: "c-0-1", Agent: "policy", AtUS: 12, EpisodeID: "e", Attempt: 1, GroupID: "g", Sample: 2, Epoch: 3,
 		Variant: "m=ü\n", VariantHash: "v", Seed: -5, TaskID: "t\\", TaskHash: "h", Occurrence: 4, Dataset: "d", Split: &split,
-		Usage:       &dataset.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: ptr(int64(0))},
-		CostNanoUSD: ptr(int64(0)), Unreported: 1, ErrorClass: "timeout",
+		Usage:       &dataset.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: new(int64(0))},
+		CostNanoUSD: new(int64(0)), Unreported: 1, ErrorClass: "timeout",
 	}
 	start := full
 	start.Usage, start.CostNanoUSD, start.Unreported, start.ErrorClass = nil, nil, 0, ""

@@ -81,10 +81,10 @@ func TestIndexRefuses(t *testing.T) {
 func TestIndexRewards(t *testing.T) {
 	ix := NewIndex()
 	for i, a := range []Attempt{
-		{Outcome: dataset.OutcomeModel, Reward: ptr(1.0), Passed: ptr(true)},
-		{Outcome: dataset.OutcomeModel, Reward: ptr(math.NaN()), Passed: ptr(true)},
+		{Outcome: dataset.OutcomeModel, Reward: new(1.0), Passed: new(true)},
+		{Outcome: dataset.OutcomeModel, Reward: new(math.NaN()), Passed: new(true)},
 		{Outcome: dataset.OutcomeModel, Flags: []string{dataset.FlagUnscored, dataset.FlagNeedsWorld}, Truncated: true},
-		{Outcome: dataset.OutcomeBudget, Reward: ptr(0.5), Passed: ptr(false)},
+		{Outcome: dataset.OutcomeBudget, Reward: new(0.5), Passed: new(false)},
 	} {
 		a.EpisodeID = sampleEpisode(i).ID
 		if err := ix.Add(a); err != nil {
@@ -98,7 +98,7 @@ func TestIndexRewards(t *testing.T) {
 	if s := ix.State(sampleEpisode(2).ID); !s.Unscored || !s.NeedsWorld {
 		t.Errorf("state = %+v, want it unscored", s)
 	}
-	for _, value := range []*float64{nil, ptr(math.Inf(1))} {
+	for _, value := range []*float64{nil, new(math.Inf(1))} {
 		if err := ix.Reward(sampleEpisode(2).ID, 0, "s", value, nil); err != nil || !ix.State(sampleEpisode(2).ID).Unscored {
 			t.Errorf("a reward of %v scored it (%v)", value, err)
 		}
@@ -125,7 +125,7 @@ func TestIndexMemory(t *testing.T) {
 	before := heap()
 	ix := NewIndex()
 	for _, id := range ids {
-		if err := ix.Add(Attempt{EpisodeID: id, Outcome: dataset.OutcomeModel, Reward: ptr(1.0), VariantHash: "v"}); err != nil {
+		if err := ix.Add(Attempt{EpisodeID: id, Outcome: dataset.OutcomeModel, Reward: new(1.0), VariantHash: "v"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func testManifest(t testing.TB, n int) (text []byte, parts []Part) {
-	t.Helper()
+func testManifest(tb testing.TB, n int) (text []byte, parts []Part) {
+	tb.Helper()
 	for i := range n {
 		p := Part{
 			Part: i, Segment: i, CommittedAt: time.Date(2026, 8, 1, 0, 0, i, 0, time.UTC),
@@ -20,7 +20,7 @@ func testManifest(t testing.TB, n int) (text []byte, parts []Part) {
 		}
 		b, err := encodePart(p)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		text, parts = append(text, b...), append(parts, p)
 	}

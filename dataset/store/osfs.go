@@ -22,7 +22,7 @@ type osFS struct{}
 var _ FS = osFS{}
 
 func (osFS) OpenFile(name string, flag int) (File, error) {
-	f, err := os.OpenFile(name, flag, fileMode) //nolint:gosec // the run directory is the user's to name
+	f, err := os.OpenFile(name, flag, fileMode)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ const ownerBytes = 255
 
 // writeOwner pads the text, so that it covers a longer one from before.
 func writeOwner(name, owner string) error {
-	f, err := os.OpenFile(name, os.O_RDWR, 0) //nolint:gosec // the run directory is the user's to name
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func writeOwner(name, owner string) error {
 }
 
 func lockOwner(name string) string {
-	f, err := os.Open(name) //nolint:gosec // as above
+	f, err := os.Open(name)
 	if err != nil {
 		return "owner unknown"
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func syncDir(name string) error {
-	d, err := os.Open(name) //nolint:gosec // the run directory is the user's to name
+	d, err := os.Open(name)
 	if err != nil {
 		return err
 	}

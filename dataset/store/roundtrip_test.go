@@ -17,28 +17,28 @@ import (
 )
 
 // throughJournal takes rows through a journal record, as recovery reads it.
-func throughJournal(t testing.TB, rows *Rows) *Rows {
-	t.Helper()
+func throughJournal(tb testing.TB, rows *Rows) *Rows {
+	tb.Helper()
 	enc, err := newEncoder()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	r, err := enc.rows(kindAttempt, lineAttempt, rows)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	f, _, ok := frameAt(appendFrame(nil, r.kind, 1, r.body, r.sum))
 	if !ok {
-		t.Fatal("a frame of ours is not read")
+		tb.Fatal("a frame of ours is not read")
 	}
 	dec, err := newDecoder()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer dec.close()
 	var l line
 	if err := dec.decode(f, &l); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	normalise(&l.Rows)
 	return &l.Rows
@@ -46,10 +46,10 @@ func throughJournal(t testing.TB, rows *Rows) *Rows {
 
 // throughParquet takes rows through a part. Kept columns of tasks are columns
 // there and are compared elsewhere.
-func throughParquet(t testing.TB, rows *Rows) *Rows {
-	t.Helper()
-	dir, p := writePart(t, rows)
-	got := partRows(t, osFS{}, dir, p)
+func throughParquet(tb testing.TB, rows *Rows) *Rows {
+	tb.Helper()
+	dir, p := writePart(tb, rows)
+	got := partRows(tb, osFS{}, dir, p)
 	for i := range got.Tasks {
 		got.Tasks[i].Meta = rows.Tasks[i].Meta
 	}
@@ -94,7 +94,7 @@ func fuzzTrajectory(text, jsonText string, raw []byte, n int64, x float64, flag 
 	tr.Books.Add(dataset.Call{Agent: dataset.AgentJudge, Usage: &dataset.Usage{Output: n}, CostNanoUSD: &n})
 	m := &tr.Messages[2]
 	m.Content, m.Parts, m.Reasoning = text, []byte(jsonText), jsonText
-	m.ToolCalls[0].Arguments, m.ToolCalls[0].Coerced, m.ToolCalls[0].ExitCode = jsonText, text, ptr(int(n))
+	m.ToolCalls[0].Arguments, m.ToolCalls[0].Coerced, m.ToolCalls[0].ExitCode = jsonText, text, new(int(n))
 	tr.Spans[1].Attrs = map[string]any{text: []any{x, text, n}}
 	tr.Rewards[0].Value, tr.Rewards[0].Explanation, tr.Rewards[0].Weight = &x, text, &x
 	s := &tr.Sequences[0]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -42,12 +43,12 @@ func sampleRun() Run {
 }
 
 func sampleTask(i int) dataset.Task {
-	row := map[string]any{"input": fmt.Sprintf("What is %d + %d?", i, i), "target": json.Number(fmt.Sprint(2 * i))}
+	row := map[string]any{"input": fmt.Sprintf("What is %d + %d?", i, i), "target": json.Number(strconv.Itoa(2 * i))}
 	hash := dataset.TaskHash(row)
 	return dataset.Task{
 		ID: hash, Hash: hash, Dataset: "sums", Split: "test", Revision: "r1",
 		Input: dataset.Text(row["input"]), Target: dataset.Text(row["target"]), Params: `{"hint":"none"}`,
-		Keep: map[string]any{"level": json.Number(fmt.Sprint(i % 3)), "easy": i%2 == 0},
+		Keep: map[string]any{"level": json.Number(strconv.Itoa(i % 3)), "easy": i%2 == 0},
 	}
 }
 
@@ -60,19 +61,17 @@ func sampleEpisode(i int) dataset.Episode {
 	}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // sampleTrajectory is the i-th attempt of a run: three turns, two of them with
 // a tool call.
 func sampleTrajectory(i int, sequences bool) *dataset.Trajectory {
 	start := time.Date(2026, 8, 1, 12, 0, i, 123456000, time.UTC)
-	usage := dataset.Usage{Input: int64(100 + i), CacheRead: 20, CacheWrite: 3, Output: int64(40 + i), Reasoning: ptr(int64(7))}
+	usage := dataset.Usage{Input: int64(100 + i), CacheRead: 20, CacheWrite: 3, Output: int64(40 + i), Reasoning: new(int64(7))}
 	tr := &dataset.Trajectory{
-		Episode: sampleEpisode(i), ExitReason: dataset.ExitSubmitted, Answer: ptr(fmt.Sprint(i)),
+		Episode: sampleEpisode(i), ExitReason: dataset.ExitSubmitted, Answer: new(strconv.Itoa(i)),
 		Messages: sampleMessages(i, start), Spans: sampleSpans(i, usage),
 		Rewards: []dataset.Reward{{
-			Name: "exact", Source: dataset.FromScorer, Value: ptr(float64(i % 2)), Chosen: true,
-			Explanation: "compared", CreatedAt: start.Add(5 * time.Second), Weight: ptr(1.0),
+			Name: "exact", Source: dataset.FromScorer, Value: new(float64(i % 2)), Chosen: true,
+			Explanation: "compared", CreatedAt: start.Add(5 * time.Second), Weight: new(1.0),
 		}},
 		ModelsServed: []string{"lab/a-0801"}, Fingerprints: []string{"fp"}, PriceVersion: "2026-08-01",
 		StartedAt: start, EndedAt: start.Add(6 * time.Second), Queued: 3 * time.Millisecond,
@@ -80,10 +79,10 @@ func sampleTrajectory(i int, sequences bool) *dataset.Trajectory {
 		Tool: 700 * time.Millisecond, Score: 10 * time.Millisecond, Working: 5 * time.Second,
 		Extra: map[string]any{"note": "x"},
 	}
-	tr.Books.Add(dataset.Call{Phase: dataset.CallEnd, Agent: dataset.AgentPolicy, Usage: &usage, CostNanoUSD: ptr(int64(12345 + i))})
+	tr.Books.Add(dataset.Call{Phase: dataset.CallEnd, Agent: dataset.AgentPolicy, Usage: &usage, CostNanoUSD: new(int64(12345 + i))})
 	if sequences {
 		tr.Sequences = []dataset.Sequence{sampleSequence(i), sampleSequence(i + 1000)}
-		tr.Sequences[1].Number, tr.Sequences[1].Parent = 1, ptr(0)
+		tr.Sequences[1].Number, tr.Sequences[1].Parent = 1, new(0)
 	}
 	tr.ChooseReward()
 	return tr
@@ -97,7 +96,7 @@ func sampleMessages(i int, start time.Time) []dataset.Message {
 		}
 	}
 	sum := call("call_0", "calculator", fmt.Sprintf(`{"expression":"%d+%d"}`, i, i), 3)
-	sum.Coerced, sum.Repaired, sum.ExitCode = `{"expression":"x"}`, true, ptr(0)
+	sum.Coerced, sum.Repaired, sum.ExitCode = `{"expression":"x"}`, true, new(0)
 	submit := call("call_0", "submit_answer", fmt.Sprintf(`{"answer":"%d"}`, 2*i), 5)
 	return []dataset.Message{
 		{Role: dataset.System, Content: "You add numbers.", CreatedAt: at(0)},
@@ -106,7 +105,7 @@ func sampleMessages(i int, start time.Time) []dataset.Message {
 			Role: dataset.Assistant, Policy: true, Agent: dataset.AgentPolicy, Turn: 1, SpanID: "s1",
 			Reasoning: "I should use the tool.", ToolCalls: []dataset.ToolCall{sum}, FinishReason: "tool_calls", CreatedAt: at(1),
 		},
-		{Role: dataset.ToolRole, Content: fmt.Sprint(2 * i), ToolCallID: "call_0", ToolName: "calculator", Turn: 1, SpanID: "s2", CreatedAt: at(2)},
+		{Role: dataset.ToolRole, Content: strconv.Itoa(2 * i), ToolCallID: "call_0", ToolName: "calculator", Turn: 1, SpanID: "s2", CreatedAt: at(2)},
 		{
 			Role: dataset.Assistant, Content: "Done.", Policy: true, Agent: dataset.AgentPolicy, Turn: 2, SpanID: "s3",
 			ToolCalls: []dataset.ToolCall{submit}, FinishReason: "tool_calls", CreatedAt: at(3),
@@ -122,8 +121,8 @@ func sampleSpans(i int, usage dataset.Usage) []dataset.Span {
 		{ID: "s0", Kind: dataset.SpanQueue, Name: "queue", Start: -3 * time.Millisecond, Duration: 3 * time.Millisecond, Status: "ok"},
 		{
 			ID: "s1", Kind: dataset.SpanModel, Name: "generate", Turn: 1, Agent: dataset.AgentPolicy, Duration: time.Second,
-			Status: "ok", TTFT: ptr(20 * time.Millisecond), CallID: id(0), RequestID: "r", ModelServed: "lab/a-0801",
-			Usage: &usage, CostNanoUSD: ptr(int64(12345 + i)), PolicyVersion: ptr(int64(3)), Attrs: map[string]any{"status": 200.0},
+			Status: "ok", TTFT: new(20 * time.Millisecond), CallID: id(0), RequestID: "r", ModelServed: "lab/a-0801",
+			Usage: &usage, CostNanoUSD: new(int64(12345 + i)), PolicyVersion: new(int64(3)), Attrs: map[string]any{"status": 200.0},
 		},
 		{ID: "s2", ParentID: "s1", Kind: dataset.SpanTool, Name: "calculator", Turn: 1, Start: time.Second, Duration: 300 * time.Millisecond, Status: "ok"},
 	}
@@ -134,7 +133,7 @@ func sampleSequence(i int) dataset.Sequence {
 	s := dataset.Sequence{
 		Reason: "start", Agent: dataset.AgentPolicy, NPrompt: 8, History: "append", LogprobMode: "sampled", LogprobsExact: true,
 		Tokenizer: "toy", TemplateHash: "tpl", Verdict: "exact", TokenIDs: make([]int32, n), LossMask: make([]bool, n), Logprobs: make([]float32, n),
-		Turns: []dataset.SequenceTurn{{Start: 8, End: n, Position: 2, SpanID: "s1", PolicyVersion: ptr(int64(3)), FinishReason: "stop", Reward: ptr(0.5)}},
+		Turns: []dataset.SequenceTurn{{Start: 8, End: n, Position: 2, SpanID: "s1", PolicyVersion: new(int64(3)), FinishReason: "stop", Reward: new(0.5)}},
 	}
 	for k := range n {
 		s.TokenIDs[k] = int32(i*31+k*7) % 50000
@@ -153,56 +152,56 @@ func sampleCalls(ep *dataset.Episode, n int) (start, end dataset.Call) {
 	end = start
 	end.Phase, end.AtUnixUS = dataset.CallEnd, at+500_000
 	end.Usage = &dataset.Usage{Input: int64(10 + n), Output: 5}
-	end.CostNanoUSD = ptr(int64(1000 + n))
+	end.CostNanoUSD = new(int64(1000 + n))
 	return start, end
 }
 
-func mustWrite(t testing.TB, s *Store, trs ...*dataset.Trajectory) {
-	t.Helper()
+func mustWrite(tb testing.TB, s *Store, trs ...*dataset.Trajectory) {
+	tb.Helper()
 	if err := s.Write(context.Background(), trs); err != nil {
-		t.Fatalf("writing: %v", err)
+		tb.Fatalf("writing: %v", err)
 	}
 }
 
-func mustClose(t testing.TB, s *Store) {
-	t.Helper()
+func mustClose(tb testing.TB, s *Store) {
+	tb.Helper()
 	if err := s.Close(); err != nil {
-		t.Fatalf("closing: %v", err)
+		tb.Fatalf("closing: %v", err)
 	}
 }
 
-func mustCreate(t testing.TB, dir string, opts Options) *Store {
-	t.Helper()
+func mustCreate(tb testing.TB, dir string, opts Options) *Store {
+	tb.Helper()
 	s, err := Create(dir, sampleRun(), opts)
 	if err != nil {
-		t.Fatalf("creating a run: %v", err)
+		tb.Fatalf("creating a run: %v", err)
 	}
 	return s
 }
 
 // allRows reads every committed row of a run.
-func allRows(t testing.TB, fsys FS, dir string) *Rows {
-	t.Helper()
+func allRows(tb testing.TB, fsys FS, dir string) *Rows {
+	tb.Helper()
 	man, err := readManifest(fsys, dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	rows := &Rows{}
 	for _, p := range man.parts {
-		readPart(t, fsys, dir, p, rows)
+		readPart(tb, fsys, dir, p, rows)
 	}
 	return rows
 }
 
-func partRows(t testing.TB, fsys FS, dir string, p Part) *Rows {
-	t.Helper()
+func partRows(tb testing.TB, fsys FS, dir string, p Part) *Rows {
+	tb.Helper()
 	rows := &Rows{}
-	readPart(t, fsys, dir, p, rows)
+	readPart(tb, fsys, dir, p, rows)
 	return rows
 }
 
-func readPart(t testing.TB, fsys FS, dir string, p Part, rows *Rows) {
-	t.Helper()
+func readPart(tb testing.TB, fsys FS, dir string, p Part, rows *Rows) {
+	tb.Helper()
 	err := firstError(
 		func() error { return collect(fsys, dir, p, tAttempts, &rows.Attempts) },
 		func() error { return collect(fsys, dir, p, tTasks, &rows.Tasks) },
@@ -213,7 +212,7 @@ func readPart(t testing.TB, fsys FS, dir string, p Part, rows *Rows) {
 		func() error { return collect(fsys, dir, p, tSequences, &rows.Sequences) },
 	)
 	if err != nil {
-		t.Fatalf("reading part %d: %v", p.Part, err)
+		tb.Fatalf("reading part %d: %v", p.Part, err)
 	}
 }
 

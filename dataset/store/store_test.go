@@ -1,17 +1,12 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -36,9 +31,9 @@ func expectedRows(run Run, trs ...*dataset.Trajectory) *Rows {
 func TestWriteAndReadBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs", "one")
 	s := mustCreate(t, dir, Options{})
-	var trs []*dataset.Trajectory
-	for i := range 5 {
-		trs = append(trs, sampleTrajectory(2*i, true)) // each of another task
+	trs := make([]*dataset.Trajectory, 5)
+	for i := range trs {
+		trs[i] = sampleTrajectory(2*i, true) // each of another task
 	}
 	mustWrite(t, s, trs...)
 	mustClose(t, s)
@@ -71,11 +66,11 @@ func TestTaskRows(t *testing.T) {
 	}
 }
 
-func mustOpen(t testing.TB, dir string, opts Options) *Store {
-	t.Helper()
+func mustOpen(tb testing.TB, dir string, opts Options) *Store {
+	tb.Helper()
 	s, err := Open(dir, opts)
 	if err != nil {
-		t.Fatalf("opening a run: %v", err)
+		tb.Fatalf("opening a run: %v", err)
 	}
 	return s
 }
@@ -140,7 +135,7 @@ func TestUpdateRun(t *testing.T) {
 	s := mustCreate(t, dir, Options{})
 	err := s.UpdateRun(func(r *Run) {
 		r.State = StateComplete
-		r.Invocations = append(r.Invocations, Invocation{PID: 1, ExitCode: ptr(0)})
+		r.Invocations = append(r.Invocations, Invocation{PID: 1, ExitCode: new(0)})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -218,56 +213,6 @@ func lookFor(t *testing.T, fsys *memFS, secret string) {
 	}
 }
 
-// slowOnce makes the first operation of a kind wait until release is closed;
-// others go on meanwhile.
-func slowOnce(fsys *memFS, kind, name string, release <-chan struct{}) {
-	var once sync.Once
-	fsys.before = func(op memOp) fault {
-		if op.kind == kind && strings.Contains(op.name, name) {
-			once.Do(func() {
-				fsys.mu.Unlock()
-				<-release
-				fsys.mu.Lock()
-			})
-		}
-		return fault{}
-	}
-}
-
-// TestGroupCommit makes many callers wait on one slow sync: all that queued up
-// meanwhile shares the next.
-func TestGroupCommit(t *testing.T) {
-	const callers = 40
-	fsys := newMemFS()
-	synctest.Test(t, func(t *testing.T) {
-		s := mustCreate(t, crashDir, Options{FS: fsys})
-		release := make(chan struct{})
-		slowOnce(fsys, "sync", journalDir, release)
-		var wg sync.WaitGroup
-		for i := range callers {
-			wg.Go(func() {
-				late := []dataset.LateReward{{EpisodeID: sampleEpisode(i).ID, Reward: dataset.Reward{Name: "x"}}}
-				if err := s.Rewards(context.Background(), late); err != nil {
-					t.Error(err)
-				}
-			})
-			if i == 0 {
-				synctest.Wait() // the first one is in its sync
-			}
-		}
-		synctest.Wait()
-		close(release)
-		wg.Wait()
-		if got := fsys.syncs[journalDir]; got != 2 {
-			t.Errorf("%d syncs for %d callers, want 2", got, callers)
-		}
-		mustClose(t, s)
-	})
-	if got := len(allRows(t, fsys, crashDir).Rewards); got != callers {
-		t.Errorf("%d rewards, want %d", got, callers)
-	}
-}
-
 // TestCallsDoNotSync: a call line is with the operating system when Call
 // returns, and costs no sync.
 func TestCallsDoNotSync(t *testing.T) {
@@ -289,138 +234,6 @@ func TestCallsDoNotSync(t *testing.T) {
 		t.Error("a call without an episode was taken")
 	}
 	mustClose(t, s)
-}
-
-// TestRotation writes a part at so many attempts, at so many bytes, and when
-// the first row is old, also if nothing more is written.
-func TestRotation(t *testing.T) {
-	tests := []struct {
-		name  string
-		opts  Options
-		wait  time.Duration
-		parts int // before Close
-	}{
-		{"rows", Options{PartRows: 2}, 0, 2},
-		{"bytes", Options{PartBytes: 1}, 0, 5},
-		{"age", Options{PartAge: time.Minute}, time.Minute + time.Second, 1},
-		{"not yet", Options{}, 0, 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			fsys := newMemFS()
-			tt.opts.FS = fsys
-			synctest.Test(t, func(t *testing.T) {
-				s := mustCreate(t, crashDir, tt.opts)
-				for i := range 5 {
-					mustWrite(t, s, sampleTrajectory(i, false))
-					synctest.Wait()
-				}
-				time.Sleep(tt.wait) //nolint:forbidigo // in a bubble
-				synctest.Wait()
-				man, err := readManifest(fsys, crashDir)
-				if err != nil || len(man.parts) != tt.parts {
-					t.Errorf("%d parts, %v; want %d", len(man.parts), err, tt.parts)
-				}
-				mustClose(t, s)
-			})
-			if got := len(allRows(t, fsys, crashDir).Attempts); got != 5 {
-				t.Errorf("%d attempts, want 5", got)
-			}
-		})
-	}
-}
-
-// TestBackPressure: one batch may wait for the part writer, then Write blocks;
-// calls go on.
-func TestBackPressure(t *testing.T) {
-	fsys := newMemFS()
-	synctest.Test(t, func(t *testing.T) {
-		s := mustCreate(t, crashDir, Options{FS: fsys, PartRows: 1})
-		release := make(chan struct{})
-		slowOnce(fsys, "create", tAttempts, release)
-		done := 0
-		go func() {
-			for i := range 6 {
-				if err := s.Write(context.Background(), []*dataset.Trajectory{sampleTrajectory(i, false)}); err != nil {
-					t.Error(err)
-				}
-				done++
-			}
-		}()
-		synctest.Wait()
-		if done != 3 { // one is written, one waits, one fills
-			t.Errorf("%d writes came through, want 3", done)
-		}
-		ep := sampleEpisode(9)
-		start, _ := sampleCalls(&ep, 0)
-		if err := s.Call(t.Context(), start); err != nil {
-			t.Error(err)
-		}
-		close(release)
-		synctest.Wait()
-		if done != 6 {
-			t.Errorf("%d writes came through after that, want 6", done)
-		}
-		mustClose(t, s)
-	})
-	if got := len(allRows(t, fsys, crashDir).Attempts); got != 7 {
-		t.Errorf("%d attempts, want 6 and the one that never ended", got)
-	}
-}
-
-// TestDiskFull fills the disk while a run is recorded.
-func TestDiskFull(t *testing.T) {
-	full := func(from, until *bool, where string) func(memOp) fault {
-		return func(op memOp) fault {
-			grows := op.kind == "write" || op.kind == "create"
-			if *from && !*until && grows && strings.Contains(op.name, where) {
-				return fault{err: syscall.ENOSPC, half: true}
-			}
-			return fault{}
-		}
-	}
-	for _, where := range []string{journalDir, tMessages, manifestFile, "/"} {
-		for _, space := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/space again %t", strings.Trim(where, "/"), space), func(t *testing.T) {
-				fsys := newMemFS()
-				opts := Options{FS: fsys, PartRows: 2, DiskWait: time.Minute}
-				acked := 0
-				synctest.Test(t, func(t *testing.T) {
-					s := mustCreate(t, crashDir, opts)
-					mustWrite(t, s, sampleTrajectory(0, false))
-					acked++
-					isFull, isFree := true, false
-					fsys.before = full(&isFull, &isFree, where)
-					began := time.Now()
-					if space {
-						time.AfterFunc(40*time.Second, func() { isFree = true })
-					}
-					var err error
-					for i := 1; i < 9 && err == nil; i++ {
-						if err = s.Write(t.Context(), []*dataset.Trajectory{sampleTrajectory(i, false)}); err == nil {
-							acked++
-						}
-					}
-					err = errors.Join(err, s.Close())
-					waited := time.Since(began)
-					switch {
-					case space && err != nil:
-						t.Errorf("error with space again: %v", err)
-					case !space && !errors.Is(err, syscall.ENOSPC):
-						t.Errorf("error = %v, want one of a full disk", err)
-					case waited < 40*time.Second || waited > 2*time.Minute+time.Second:
-						t.Errorf("waited %v", waited)
-					}
-				})
-				fsys.before = nil
-				mustClose(t, mustOpen(t, crashDir, opts))
-				got := len(allRows(t, fsys, crashDir).Attempts)
-				if got < acked || space && got != 9 {
-					t.Errorf("%d attempts, %d were acknowledged", got, acked)
-				}
-			})
-		}
-	}
 }
 
 // TestClosed: after Close nothing is taken any more.

@@ -21,39 +21,39 @@ import (
 )
 
 // writeParts writes rows as one part and returns its files.
-func writePart(t testing.TB, rows ...*Rows) (dir string, p Part) {
-	t.Helper()
-	dir = t.TempDir()
+func writePart(tb testing.TB, rows ...*Rows) (dir string, p Part) {
+	tb.Helper()
+	dir = tb.TempDir()
 	for _, table := range Tables() {
 		if err := os.Mkdir(filepath.Join(dir, table), 0o755); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	w := newPartWriter(osFS{}, dir, sampleRun(), 0)
 	p, err := w.write(&batch{rows: rows})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return dir, p
 }
 
-func openPart(t testing.TB, dir string, p Part, table string) *parquet.File {
-	t.Helper()
+func openPart(tb testing.TB, dir string, p Part, table string) *parquet.File {
+	tb.Helper()
 	for _, f := range p.Files {
 		if f.Table != table {
 			continue
 		}
 		b, err := os.ReadFile(filepath.Join(dir, f.Name))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		file, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return file
 	}
-	t.Fatalf("the part has no %s", table)
+	tb.Fatalf("the part has no %s", table)
 	return nil
 }
 
@@ -144,8 +144,8 @@ func TestDirtyValues(t *testing.T) {
 	const bad = "a\xff\xfeb\x00c"
 	nan, inf := math.NaN(), math.Inf(-1)
 	tr := sampleTrajectory(1, true)
-	tr.Error, tr.Answer = bad, ptr(bad)
-	tr.Reward, tr.Passed = &nan, ptr(true)
+	tr.Error, tr.Answer = bad, new(string(bad))
+	tr.Reward, tr.Passed = &nan, new(true)
 	tr.Extra = map[string]any{"k\xff": bad, "nan": nan, "list": []any{inf, bad}, "func": func() {}}
 	tr.Messages[1].Content, tr.Messages[1].Parts = bad, []byte(`not json `+bad)
 	tr.Messages[2].ToolCalls[0].Arguments = bad

@@ -44,32 +44,13 @@ func TestViewOfARunningRun(t *testing.T) {
 			acked.Store(int64(i + 1))
 		}
 	}()
-	views := 0
-	for running := true; running; views++ {
+	for running := true; running; {
 		select {
 		case <-done:
 			running = false
 		default:
 		}
-		before := int(acked.Load())
-		v, err := OpenView(dir, t.TempDir())
-		if err != nil {
-			t.Fatalf("view %d: %v", views, err)
-		}
-		keys := seen(t, v)
-		for i := range before {
-			key := attemptKey{sampleEpisode(i).ID, 0}
-			if keys[key] != 1 {
-				t.Fatalf("view %d shows attempt %d %d times, of %d acknowledged", views, i, keys[key], before)
-			}
-		}
-		index, err := v.Index()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if index.Len() != len(keys) {
-			t.Fatalf("view %d: %d episodes in the index, %d in the rows", views, index.Len(), len(keys))
-		}
+		look(t, dir, int(acked.Load()))
 	}
 	mustClose(t, s)
 	v, err := OpenView(dir, t.TempDir())
@@ -85,6 +66,28 @@ func TestViewOfARunningRun(t *testing.T) {
 				t.Errorf("%s: %v", table, err)
 			}
 		}
+	}
+}
+
+// look reads a run of which so many attempts are acknowledged.
+func look(t *testing.T, dir string, acked int) {
+	t.Helper()
+	v, err := OpenView(dir, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := seen(t, v)
+	for i := range acked {
+		if key := (attemptKey{sampleEpisode(i).ID, 0}); keys[key] != 1 {
+			t.Fatalf("attempt %d is shown %d times, of %d acknowledged", i, keys[key], acked)
+		}
+	}
+	index, err := v.Index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if index.Len() != len(keys) {
+		t.Fatalf("%d episodes in the index, %d in the rows", index.Len(), len(keys))
 	}
 }
 
@@ -138,9 +141,9 @@ func TestLateRewards(t *testing.T) {
 	unscored.ChooseReward()
 	mustWrite(t, s, unscored, sampleTrajectory(1, false), sampleTrajectory(2, false))
 	late := []dataset.LateReward{
-		{EpisodeID: sampleEpisode(0).ID, Reward: dataset.Reward{Name: "exact", Source: dataset.FromScorer, Value: ptr(1.0), Chosen: true, ScorerHash: "new"}},
-		{EpisodeID: sampleEpisode(1).ID, Reward: dataset.Reward{Name: "group", Source: dataset.FromGroup, Value: ptr(0.25), Chosen: true}},
-		{EpisodeID: sampleEpisode(2).ID, Reward: dataset.Reward{Name: "label", Source: dataset.FromHuman, Value: ptr(9.0)}},
+		{EpisodeID: sampleEpisode(0).ID, Reward: dataset.Reward{Name: "exact", Source: dataset.FromScorer, Value: new(1.0), Chosen: true, ScorerHash: "new"}},
+		{EpisodeID: sampleEpisode(1).ID, Reward: dataset.Reward{Name: "group", Source: dataset.FromGroup, Value: new(0.25), Chosen: true}},
+		{EpisodeID: sampleEpisode(2).ID, Reward: dataset.Reward{Name: "label", Source: dataset.FromHuman, Value: new(9.0)}},
 	}
 	if err := s.Rewards(t.Context(), late); err != nil {
 		t.Fatal(err)
@@ -217,7 +220,10 @@ func TestTrajectoriesAreCurrent(t *testing.T) {
 			t.Errorf("%v, %v: want only the second attempt", tr, err)
 		}
 	}
-	for range v.Trajectories(nil) {
+	for _, err := range v.Trajectories(nil) {
+		if err != nil {
+			t.Error(err)
+		}
 		break // a consumer may stop
 	}
 	index, err := v.Index()
