@@ -16,10 +16,10 @@ import (
 // localLab is a lab in the process of the test, whose requests it can hold
 // back.
 type localLab struct {
-	*lab.Server
 	base string
 
 	mu      sync.Mutex
+	server  *lab.Server
 	holds   func(callID string, nth int) bool // which requests are held back; nil: none
 	seen    int                               // requests so far
 	held    int
@@ -29,20 +29,38 @@ type localLab struct {
 // newLab starts a lab that holds nothing back and ends with the test.
 func newLab(t *testing.T, script lab.Script) *localLab {
 	t.Helper()
-	server, err := lab.New(script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &localLab{Server: server}
+	l := new(localLab)
+	l.renew(t, script)
 	web := httptest.NewServer(http.HandlerFunc(l.serve))
 	l.base = web.URL + "/v1"
 	t.Cleanup(func() {
 		l.open()
-		server.Close()
+		l.current().Close()
 		web.Close()
 	})
 	return l
 }
+
+// renew begins anew, with an empty ledger, at the same address.
+func (l *localLab) renew(t *testing.T, script lab.Script) {
+	t.Helper()
+	server, err := lab.New(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.server = server
+}
+
+func (l *localLab) current() *lab.Server {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.server
+}
+
+// Ledger is every request so far.
+func (l *localLab) Ledger() []lab.Entry { return l.current().Ledger() }
 
 func (l *localLab) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body) // only then net/http sees that a client leaves
@@ -54,7 +72,7 @@ func (l *localLab) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Retry-After", "0") // the lab's own overrides it
-	l.Server.ServeHTTP(w, r)
+	l.current().ServeHTTP(w, r)
 }
 
 // passes holds a request back and reports whether its client still waits then.
