@@ -1,0 +1,3 @@
+# needs: table dates
+[ -n "$table" ] && [ -n "$dates" ] || exit 1
+report="$table/$dates"

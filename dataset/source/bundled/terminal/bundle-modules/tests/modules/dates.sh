@@ -1,0 +1,3 @@
+# needs: text
+[ -n "$text" ] || exit 1
+dates=$text-dates

@@ -1,0 +1,3 @@
+# needs: base
+[ -n "$trail" ] || exit 1
+math=$trail-math

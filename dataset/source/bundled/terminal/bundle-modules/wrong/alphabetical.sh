@@ -1,0 +1,2 @@
+{ echo '#!/bin/sh'; cat modules/*.sh; } >bundle.sh
+chmod +x bundle.sh

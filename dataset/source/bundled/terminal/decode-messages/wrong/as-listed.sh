@@ -1,0 +1,1 @@
+for file in messages/*; do base64 -d "$file"; done >letter.txt

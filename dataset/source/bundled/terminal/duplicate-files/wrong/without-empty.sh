@@ -1,0 +1,5 @@
+find data -type f -size +0 -exec sha256sum {} + | LC_ALL=C sort >sums.tmp
+cut -c1-64 sums.tmp | uniq -d | while read -r sum; do
+	grep "^$sum" sums.tmp | cut -c67-
+done | LC_ALL=C sort >duplicates.txt
+rm sums.tmp

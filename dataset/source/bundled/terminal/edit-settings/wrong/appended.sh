@@ -1,0 +1,1 @@
+printf '\n[server]\nport = 8443\n' >>app.ini

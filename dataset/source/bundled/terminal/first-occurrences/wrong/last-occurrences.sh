@@ -1,0 +1,1 @@
+tac fruit.txt | awk '!seen[$0]++' | tac >unique.txt

@@ -1,0 +1,1 @@
+uniq fruit.txt >unique.txt

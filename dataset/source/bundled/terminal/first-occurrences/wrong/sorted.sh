@@ -1,0 +1,1 @@
+LC_ALL=C sort -u fruit.txt >unique.txt

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Judges the state of the working directory; see instruction.md.
+reward=1
+fail() {
+	echo "$1"
+	reward=0
+}
+same() { [ -f "$1" ] && [ ! -L "$1" ] && [ "$(sha256sum <"$1")" = "$(sha256sum <"$2")" ]; }
+
+same people.csv "$TESTS/expected.csv" || fail 'people.csv is missing or differs'
+
+echo "$reward" >"$LOGS/verifier/reward.txt"

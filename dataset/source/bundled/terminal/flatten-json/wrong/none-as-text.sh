@@ -1,0 +1,10 @@
+python3 - <<'END'
+import csv, json
+people = json.load(open("people.json", encoding="utf-8"))
+with open("people.csv", "w", encoding="utf-8", newline="") as f:
+    out = csv.writer(f, lineterminator="\n")
+    out.writerow(["id", "name", "city", "zip", "tags"])
+    for p in sorted(people, key=lambda p: p["id"]):
+        a = p["address"] or {}
+        out.writerow([p["id"], p["name"], str(a.get("city")), str(a.get("zip")), ";".join(p["tags"])])
+END

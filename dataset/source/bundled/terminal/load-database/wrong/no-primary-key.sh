@@ -1,0 +1,12 @@
+sqlite3 -batch library.db <<'END'
+create table raw (id text, title text, year text);
+.mode csv
+.import books.csv raw
+create table books (id integer, title text, year integer);
+insert into books select id, title, year from raw r where year <> '' and year not glob '*[^0-9]*'
+	and not exists (select 1 from raw e where e.id = r.id and e.rowid < r.rowid and e.year not glob '*[^0-9]*');
+drop table raw;
+.mode list
+.once years.txt
+select year, count(*) from books group by year order by year;
+END

@@ -1,0 +1,3 @@
+cat head.txt >page.txt
+tr a-z A-Z <body.txt >>page.txt
+cat foot.txt >>page.txt

@@ -1,0 +1,3 @@
+(cd project && find . -type d) | while IFS= read -r dir; do
+	mkdir -p "skeleton/$dir"
+done

@@ -1,0 +1,3 @@
+for dir in project/* project/*/* project/*/*/* project/*/*/*/*; do
+	[ -d "$dir" ] && mkdir -p "skeleton/${dir#project/}"
+done

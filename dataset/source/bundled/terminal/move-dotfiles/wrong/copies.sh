@@ -1,0 +1,2 @@
+mkdir new
+cp -R old/.[!.]* old/..?* new/

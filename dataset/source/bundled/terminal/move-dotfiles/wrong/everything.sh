@@ -1,0 +1,2 @@
+mkdir new
+mv old/.[!.]* old/..?* old/* new/

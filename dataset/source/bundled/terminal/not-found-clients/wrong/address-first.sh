@@ -1,0 +1,1 @@
+awk '$9 == 404 { n[$1]++ } END { for (ip in n) print n[ip], ip }' access.log | LC_ALL=C sort -k1,1nr -k2,2 | head -n 3 | while read -r n ip; do echo "$ip $n"; done >top.txt

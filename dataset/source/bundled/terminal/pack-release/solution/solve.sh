@@ -1,0 +1,7 @@
+mkdir app-1.2
+while IFS= read -r file; do
+	mkdir -p "$(dirname "app-1.2/$file")"
+	cp "app/$file" "app-1.2/$file"
+done <app/MANIFEST
+tar -cf - app-1.2 | gzip >release.tar.gz
+rm -r app-1.2

@@ -1,0 +1,2 @@
+cd app
+tar -czf ../release.tar.gz -T MANIFEST

@@ -1,0 +1,4 @@
+mkdir bin
+for dir in tools/*; do
+	ln -s "../$dir/run.sh" "bin/${dir#tools/}"
+done

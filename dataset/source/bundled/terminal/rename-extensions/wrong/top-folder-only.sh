@@ -1,0 +1,4 @@
+cd photos
+for file in *.jpeg .*.jpeg; do
+	mv "$file" "${file%.jpeg}.jpg"
+done

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Judges the state of the working directory; see instruction.md.
+reward=1
+fail() {
+	echo "$1"
+	reward=0
+}
+same() { [ -f "$1" ] && [ ! -L "$1" ] && [ "$(sha256sum <"$1")" = "$(sha256sum <"$2")" ]; }
+
+same reversed.txt "$TESTS/expected.txt" || fail 'reversed.txt is missing or differs'
+
+echo "$reward" >"$LOGS/verifier/reward.txt"

@@ -1,0 +1,1 @@
+tac procession.txt >reversed.txt

@@ -1,0 +1,2 @@
+cd backups
+ls backup-* | sort -r | tail -n +4 | xargs rm

@@ -1,0 +1,1 @@
+awk '{ for (i = 1; i <= NF; i++) c[i, NR] = $i; if (NF > n) n = NF } END { for (i = 1; i <= n; i++) { for (j = 1; j <= NR; j++) printf "%s%s", c[i, j], j < NR ? "\t" : "\n" } }' table.tsv >transposed.tsv

@@ -1,0 +1,5 @@
+tidy() { tr -d ' \t' <"$1" | tr 'A-Z' 'a-z' | LC_ALL=C sort -u; }
+tidy subscribers.txt >a.tmp
+tidy unsubscribed.txt >b.tmp
+LC_ALL=C comm -23 a.tmp b.tmp >active.txt
+rm a.tmp b.tmp
