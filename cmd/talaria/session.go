@@ -150,11 +150,21 @@ func (s *session) run(ctx context.Context, dir string, st *store.Store, retry ru
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
-	if !s.std.quiet {
-		s.std.err.printf("recording in %s\n", dir)
-	}
+	s.announce(dir)
 	summary, err := s.drive(ctx, r)
 	return s.finish(dir, st, summary, err)
+}
+
+// announce says where the run is before anything is spent, so that it is found
+// whatever happens.
+func (s *session) announce(dir string) {
+	switch {
+	case s.std.quiet:
+	case s.std.logJSON:
+		s.std.log.Info("recording", slog.String("dir", dir))
+	default:
+		s.std.err.printf("recording in %s\n", dir)
+	}
 }
 
 func (s *session) plan() runner.Plan {
