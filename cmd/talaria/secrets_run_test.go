@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/talaria-run/talaria/agent/model/lab"
+)
+
+const secretKey = "sk-lab-7c1f90ab34d2"
+
+// TestSecretsStayOut: a key, from the environment or from a file, is never
+// written, not even where the server sends it back: in an error, in an answer,
+// in the arguments of a tool call.
+func TestSecretsStayOut(t *testing.T) {
+	t.Parallel()
+	keyFile := filepath.Join(t.TempDir(), "key.txt")
+	writeFile(t, keyFile, secretKey+"\n")
+	talks := lab.Script{
+		APIKey: secretKey, Turns: 1, Answer: "My key is " + secretKey + ".",
+		Tool: lab.Tool{Arguments: `{"expression": "1 + 1", "note": "` + secretKey + `"}`},
+	}
+	tests := []struct {
+		name   string
+		script lab.Script
+		set    string
+		want   int
+	}{
+		{"echoed in an answer, key in a file", talks, "agent.api_key_file=" + keyFile, 0},
+		{"echoed in an answer, key in the environment", talks, "agent.api_key_env=TEST_LAB_KEY", 0},
+		{"echoed in an error", lab.Script{APIKey: "another"}, "agent.api_key_env=TEST_LAB_KEY", 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, test.script)
+			config := labConfig(t, l.base, 3, "limits: {concurrency: {episodes: 1}}\n")
+			dir := filepath.Join(t.TempDir(), "run")
+			l.hold(beyond(3)) // so that there is a journal to look into
+			p := launch(t, withKey("run", config, "--out", dir, "--set", test.set, "--log-level", "debug"))
+			if test.want == 0 {
+				l.awaitHeld(t, 1)
+				wantNoSecret(t, dir)
+			}
+			l.open()
+			if code := p.wait(t); code != test.want {
+				t.Errorf("exit code %d, want %d\n%s", code, test.want, p.err)
+			}
+			wantNoSecret(t, dir)
+			wantMasked(t, "stdout and stderr", []byte(p.out.String()+p.err.String()))
+			if l.Ledger()[0].Status == 0 {
+				t.Error("nothing was answered")
+			}
+			for _, table := range []string{"all_attempts", "all_messages", "all_tool_calls", "all_spans", "all_rewards", "runs"} {
+				if !sqlBuiltIn {
+					break
+				}
+				stdout, _ := mustExit(t, 0, "query", dir, "SELECT * FROM "+table, "--format", "json")
+				wantMasked(t, table, []byte(stdout))
+				if table == "all_messages" && test.want == 0 {
+					wantTexts(t, stdout, "My key is [secret].")
+				}
+			}
+		})
+	}
+}
+
+// withKey is talaria with the key in its environment.
+func withKey(args ...string) *exec.Cmd {
+	cmd := exec.Command("talaria", args...)
+	cmd.Env = append(os.Environ(), "TEST_LAB_KEY="+secretKey)
+	return cmd
+}
+
+// wantNoSecret looks through all bytes of a run, the journal's unpacked.
+func wantNoSecret(t *testing.T, dir string) {
+	t.Helper()
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decoder.Close()
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content := readFile(t, path)
+		wantMasked(t, path, content)
+		if !strings.HasSuffix(path, ".zst") {
+			return nil
+		}
+		plain, _ := decoder.DecodeAll(content, nil) // up to a frame that is just being written
+		if len(plain) == 0 {
+			t.Errorf("%s holds nothing", path)
+		}
+		wantMasked(t, path, plain)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantMasked(t *testing.T, what string, content []byte) {
+	t.Helper()
+	if i := bytes.Index(content, []byte(secretKey)); i >= 0 {
+		t.Errorf("%s has the key: ...%s", what, content[max(i-200, 0):i])
+	}
+}
