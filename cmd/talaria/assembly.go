@@ -16,13 +16,14 @@ import (
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/env"
 	"github.com/talaria-run/talaria/env/answer"
+	"github.com/talaria-run/talaria/env/terminal"
 	"github.com/talaria-run/talaria/eval/score"
 	"github.com/talaria-run/talaria/runner"
 )
 
 // envs are the worlds that a config can name.
 func envs() env.Registry {
-	return env.Registry{"answer": answer.New}
+	return env.Registry{"answer": answer.New, "terminal": terminal.New}
 }
 
 // assembly makes what a run needs out of its config. Nothing of it touches the
@@ -139,9 +140,9 @@ func (a *assembly) cell(ctx context.Context, v configs.Variant, source int) (run
 	if err != nil {
 		return runner.Cell{}, err
 	}
-	tools, err := tool.Resolve(v.Run.Agent.Toolsets)
+	tools, err := tools(v.Run, src)
 	if err != nil {
-		return runner.Cell{}, fmt.Errorf("%s: %w", v.Run.Place("agent.toolsets"), err)
+		return runner.Cell{}, err
 	}
 	described := a.describe(v, src, prompt, tools, scorers)
 	m, err := a.model(v.Run, src, described, scorers)
@@ -184,6 +185,20 @@ func (a *assembly) scorers(run *configs.Run, src configs.Source) (*score.Set, er
 		return nil, fmt.Errorf("%s: %w", run.Place("score"), err)
 	}
 	return set, nil
+}
+
+// tools are those of the config's toolsets that can act in the env: where it has
+// no sandbox, those that act in one are left out, so that sources of tasks with
+// different envs may share a config.
+func tools(run *configs.Run, src configs.Source) ([]env.Tool, error) {
+	all, err := tool.Resolve(run.Agent.Toolsets)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", run.Place("agent.toolsets"), err)
+	}
+	if sandboxedEnvs()[src.Env] {
+		return all, nil
+	}
+	return slices.DeleteFunc(all, func(t env.Tool) bool { return t.Bind != nil }), nil
 }
 
 func asScorers(set *score.Set) []runner.Scorer {
