@@ -163,6 +163,9 @@ func numberText(s string) string {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10)
 	}
+	if strings.Trim(s, "0123456789+-.eE") != "" {
+		return s // not a JSON number
+	}
 	f, err := strconv.ParseFloat(s, 64)
 	if strings.ContainsAny(s, "eE") {
 		if err != nil || f == 0 && strings.ContainsAny(mantissa(s), "123456789") {

@@ -328,6 +328,49 @@ func TestKilledAttempt(t *testing.T) {
 	}
 }
 
+// FuzzRecovery cuts and flips a killed run's journal or manifest. Opening it
+// never panics, either says what is damaged or recovers what can be read, and
+// never makes an attempt of nothing or of one two.
+func FuzzRecovery(f *testing.F) {
+	f.Add(true, uint16(60), uint16(9000), byte(1))
+	f.Add(true, uint16(2000), uint16(3000), byte(0))
+	f.Add(false, uint16(700), uint16(9000), byte(0x10))
+	f.Add(false, uint16(0), uint16(1900), byte(0))
+	image := killedRun(f)
+	known := map[string]bool{}
+	for _, i := range []int{0, 1, 2, 3, 10, 11, 12} {
+		known[sampleEpisode(i).ID] = true
+	}
+	f.Fuzz(func(t *testing.T, journal bool, flip, cut uint16, mask byte) {
+		fsys := image.crash(keepUnsynced, 0)
+		image.stopped = false
+		path := filepath.Join(crashDir, manifestFile)
+		if journal {
+			path = fsys.only(t, crashDir, "seg-")
+		}
+		n := fsys.content(t, path)
+		n.data[int(flip)%len(n.data)] ^= mask
+		n.data = n.data[:int(cut)%(len(n.data)+1)]
+		s, err := Open(crashDir, Options{FS: fsys})
+		if err != nil {
+			if damage := new(DamageError); !errors.As(err, &damage) {
+				t.Errorf("error = %v, want a DamageError", err)
+			}
+			return
+		}
+		mustClose(t, s)
+		count := map[string]int{}
+		for _, a := range allRows(t, fsys, crashDir).Attempts {
+			if count[a.EpisodeID]++; count[a.EpisodeID] > 1 || !known[a.EpisodeID] {
+				t.Errorf("attempt %s is there %d times", a.EpisodeID, count[a.EpisodeID])
+			}
+		}
+		if len(count) < 4 {
+			t.Errorf("%d attempts, the parts alone hold 4", len(count))
+		}
+	})
+}
+
 // TestCorruptMessages: a run whose messages are damaged goes on, since resuming
 // does not need them; reading them says which file it is.
 func TestCorruptMessages(t *testing.T) {

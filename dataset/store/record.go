@@ -110,7 +110,7 @@ func (e *encoder) rows(kind recordKind, name string, rows *Rows) (record, error)
 	if !ok {
 		panic("store: a pool of buffers gave something else")
 	}
-	defer e.buffers.Put(buf)
+	defer e.release(buf)
 	buf.Reset()
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
@@ -119,6 +119,14 @@ func (e *encoder) rows(kind recordKind, name string, rows *Rows) (record, error)
 	}
 	body := e.zstd.EncodeAll(buf.Bytes(), make([]byte, 0, buf.Len()/2))
 	return record{kind: kind, body: body, sum: checksum(body), rows: rows, bytes: buf.Len()}, checkLength(body)
+}
+
+// release keeps a buffer for the next record, unless a giant one went through.
+func (e *encoder) release(buf *bytes.Buffer) {
+	const largest = 4 << 20
+	if buf.Cap() <= largest {
+		e.buffers.Put(buf)
+	}
 }
 
 // call encodes a call line.

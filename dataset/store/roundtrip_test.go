@@ -48,8 +48,8 @@ func throughJournal(tb testing.TB, rows *Rows) *Rows {
 // there and are compared elsewhere.
 func throughParquet(tb testing.TB, rows *Rows) *Rows {
 	tb.Helper()
-	dir, p := writePart(tb, rows)
-	got := partRows(tb, osFS{}, dir, p)
+	fsys := newMemFS()
+	got := partRows(tb, fsys, "/", writePartTo(tb, fsys, "/", rows))
 	for i := range got.Tasks {
 		got.Tasks[i].Meta = rows.Tasks[i].Meta
 	}

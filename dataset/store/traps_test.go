@@ -20,21 +20,25 @@ import (
 	"github.com/talaria-run/talaria/dataset"
 )
 
-// writeParts writes rows as one part and returns its files.
+// writePart writes rows as one part and returns its files.
 func writePart(tb testing.TB, rows ...*Rows) (dir string, p Part) {
 	tb.Helper()
 	dir = tb.TempDir()
+	return dir, writePartTo(tb, osFS{}, dir, rows...)
+}
+
+func writePartTo(tb testing.TB, fsys FS, dir string, rows ...*Rows) Part {
+	tb.Helper()
 	for _, table := range Tables() {
-		if err := os.Mkdir(filepath.Join(dir, table), 0o755); err != nil {
+		if err := fsys.Mkdir(filepath.Join(dir, table)); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	w := newPartWriter(osFS{}, dir, sampleRun(), 0)
-	p, err := w.write(&batch{rows: rows})
+	p, err := newPartWriter(fsys, dir, sampleRun(), 0).write(&batch{rows: rows})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return dir, p
+	return p
 }
 
 func openPart(tb testing.TB, dir string, p Part, table string) *parquet.File {
