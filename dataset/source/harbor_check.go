@@ -91,24 +91,25 @@ func oldName(key string) string {
 // maxNumber bounds seconds and megabytes: what is beyond is a slip of the pen.
 const maxNumber = 1e9
 
+// number is a setting that may be missing, and its key.
+type number struct {
+	key   string
+	value *float64
+}
+
 func (d *harborTask) validateNumbers() error {
 	e := d.Environment
-	positive := []struct {
-		key   string
-		value *float64
-	}{
-		{"agent.timeout_sec", d.Agent.TimeoutSec},
-		{"verifier.timeout_sec", d.Verifier.TimeoutSec},
-		{"environment.build_timeout_sec", e.BuildTimeoutSec},
-		{"environment.cpus", e.CPUs},
-		{"environment.memory_mb", e.MemoryMB},
-		{"environment.storage_mb", e.StorageMB},
-	}
+	positive := make([]number, 0, 6+len(d.Verifier.Collect))
+	positive = append(positive,
+		number{"agent.timeout_sec", d.Agent.TimeoutSec},
+		number{"verifier.timeout_sec", d.Verifier.TimeoutSec},
+		number{"environment.build_timeout_sec", e.BuildTimeoutSec},
+		number{"environment.cpus", e.CPUs},
+		number{"environment.memory_mb", e.MemoryMB},
+		number{"environment.storage_mb", e.StorageMB},
+	)
 	for _, hook := range d.Verifier.Collect {
-		positive = append(positive, struct {
-			key   string
-			value *float64
-		}{"verifier.collect.timeout_sec", hook.TimeoutSec})
+		positive = append(positive, number{"verifier.collect.timeout_sec", hook.TimeoutSec})
 	}
 	for _, n := range positive {
 		if n.value != nil && !(*n.value > 0 && *n.value <= maxNumber) {

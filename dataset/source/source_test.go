@@ -137,7 +137,7 @@ func TestBrokenOptions(t *testing.T) {
 		{"glob without match", Options{Path: dir + "/x*.jsonl"}, "DIR/x*.jsonl: no file matches"},
 		{"bad glob", Options{Path: dir + "/[.jsonl"}, "DIR/[.jsonl: not a valid pattern: syntax error in pattern"},
 		{"double star", Options{Path: dir + "/**/x.jsonl"}, "DIR/**/x.jsonl: ** is not supported; * matches within one folder"},
-		{"folder", Options{Path: dir}, "DIR: it is a folder; name its files, such as DIR/*.jsonl"},
+		{"folder", Options{Path: dir}, "DIR: it is a folder; name its files, such as DIR/*.jsonl, or harbor:DIR if it holds Harbor tasks"},
 		{"device", Options{Path: "/dev/null"}, "/dev/null: it is not a regular file; a dataset is read more than once"},
 		{"unknown bundle", Options{Path: "bundled:none"}, "bundled:none: no such embedded tasks; there are bundled:quickstart"},
 		{
