@@ -104,6 +104,9 @@ type Setup struct {
 	// close it.
 	Backend sandbox.Backend
 	Spec    sandbox.Spec
+	// LookupEnv gives an env the variables of the host that the config allows
+	// its tasks to have; nil: there are none.
+	LookupEnv func(name string) (value string, ok bool)
 }
 
 // Constructor makes the Factory of one variant.
