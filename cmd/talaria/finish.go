@@ -20,7 +20,9 @@ func (s *session) finish(dir string, st *store.Store, summary runner.Summary, ru
 		last := &r.Invocations[len(r.Invocations)-1]
 		last.EndedAt, last.ExitCode = &now, &code
 	}))
-	runErr = errors.Join(runErr, st.Close())
+	if err := st.Close(); !errors.Is(runErr, err) { // one failure is told once
+		runErr = errors.Join(runErr, err)
+	}
 	if err := s.print(dir, summary); err != nil {
 		runErr = errors.Join(runErr, fmt.Errorf("printing the summary: %w", err))
 	}

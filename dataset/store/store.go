@@ -186,7 +186,10 @@ func (s *Store) close() error {
 			s.log.Warn("removing journal segments; the next Open tries again", slog.Any("error", rmErr))
 		}
 	}
-	return errors.Join(err, s.lock.Close())
+	if lockErr := s.lock.Close(); lockErr != nil {
+		err = errors.Join(err, lockErr)
+	}
+	return err // alone it is the one that Write returned
 }
 
 // submit hands records to the committer and waits for its answer.
