@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-run/talaria/agent/model/lab"
 	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/dataset/store"
 )
 
 const inNamespaceVariable = "TEST_IN_MOUNT_NAMESPACE"
@@ -58,12 +59,12 @@ func mount(t *testing.T, options string, flags uintptr) (dir string) {
 	return dir
 }
 
-// fullDisk is a disk of 16 MiB with 512 KiB left, and what makes space on it.
-func fullDisk(t *testing.T) (dir string, makeSpace func()) {
+// fullDisk is a disk of 16 MiB with some KiB left, and what makes space on it.
+func fullDisk(t *testing.T, left int) (dir string, makeSpace func()) {
 	t.Helper()
 	dir = mount(t, "size=16m", 0)
 	filler := filepath.Join(dir, "filler")
-	if err := os.WriteFile(filler, make([]byte, 15_872<<10), 0o600); err != nil {
+	if err := os.WriteFile(filler, make([]byte, (16<<10-left)<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir, func() {
@@ -83,32 +84,51 @@ func diskRun(t *testing.T, dir, wait string) (args []string, l *localLab) {
 	return []string{"run", config, "--out", dir, "--set", "limits.disk_wait=" + wait}, l
 }
 
-// TestDiskFull fills the disk in the middle of a run. It stops; with space
-// again a resume goes on, and no acknowledged attempt is lost or bought twice.
+// TestDiskFull fills the disk in the middle of a run, whose journal takes 1.6
+// MB and whose part 2.3 MB. It stops; with space again a resume goes on, and no
+// acknowledged attempt is lost or bought twice.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	if !inNamespace(t) {
 		return
 	}
-	disk, makeSpace := fullDisk(t)
-	dir := filepath.Join(disk, "run")
-	args, l := diskRun(t, dir, "1s")
-	stdout, stderr := mustExit(t, 1, args...)
-	wantTexts(t, stderr, "no space left on device", "what finished is safe in "+dir+": once it is mended, 'talaria resume "+dir+"' goes on")
-	if n := strings.Count(stderr, "talaria: recording "); n != 1 || strings.Count(stderr, "\nwaiting 1s for space") > 0 {
-		t.Errorf("one failure is told more than once:\n%s", stderr)
+	tests := []struct {
+		name string
+		left int // KiB
+		all  bool
+	}{
+		{name: "in the journal", left: 512},
+		{name: "in a part", left: 2800, all: true},
 	}
-	before := recorded(t, dir)
-	if len(before) == 0 || len(before) == diskEpisodes {
-		t.Fatalf("%d attempts are recorded: the disk was full too early or too late to show anything", len(before))
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			disk, makeSpace := fullDisk(t, test.left)
+			dir := filepath.Join(disk, "run")
+			args, l := diskRun(t, dir, "1s")
+			stdout, stderr := mustExit(t, 1, args...)
+			wantTexts(t, stderr, "no space left on device", "what finished is safe in "+dir+": once it is mended, 'talaria resume "+dir+"' goes on")
+			if strings.Count(stderr, "\nwaiting 1s for space") > 0 {
+				t.Errorf("one failure is told twice:\n%s", stderr)
+			}
+			before := recorded(t, dir)
+			if len(before) == 0 || (len(before) == diskEpisodes) != test.all {
+				t.Fatalf("%d attempts are recorded: the disk was full too early or too late", len(before))
+			}
+			// What the last batch got onto the disk counts too, though nobody was told.
+			if told := episodesTold(t, stdout); told == 0 || told > len(before) {
+				t.Errorf("%d episodes were told to be recorded, and %d are", told, len(before))
+			}
+			makeSpace()
+			mustExit(t, 0, "resume", dir)
+			wantKept(t, before, dir, l)
+		})
 	}
-	// What the last batch got onto the disk counts too, though nobody was told.
-	if told := episodesTold(t, stdout); told == 0 || told > len(before) {
-		t.Errorf("%d episodes were told to be recorded, and %d are", told, len(before))
-	}
+}
 
-	makeSpace()
-	mustExit(t, 0, "resume", dir)
+// wantKept wants all episodes ended, and the attempts that were recorded before
+// as they were and never bought again.
+func wantKept(t *testing.T, before []store.AttemptRow, dir string, l *localLab) {
+	t.Helper()
 	after := recorded(t, dir)
 	if n := outcomesOf(after)[dataset.OutcomeModel]; n != diskEpisodes {
 		t.Errorf("%d episodes ended, want %d", n, diskEpisodes)
@@ -146,7 +166,7 @@ func TestDiskFullForAWhile(t *testing.T) {
 	if !inNamespace(t) {
 		return
 	}
-	disk, makeSpace := fullDisk(t)
+	disk, makeSpace := fullDisk(t, 512)
 	dir := filepath.Join(disk, "run")
 	args, l := diskRun(t, dir, "1m")
 	p := start(t, args...)
