@@ -200,3 +200,29 @@ func TestReadOnlyDirectory(t *testing.T) {
 		t.Errorf("%d requests, want none", n)
 	}
 }
+
+// TestReadOnlyRun reads a run that nobody may write, and refuses to go on with
+// it.
+func TestReadOnlyRun(t *testing.T) {
+	t.Parallel()
+	if !inNamespace(t) {
+		return
+	}
+	disk := mount(t, "size=16m", 0)
+	dir := filepath.Join(disk, "run")
+	if err := os.CopyFS(dir, os.DirFS(finishedRun(t))); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("none", disk, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "size=16m"); err != nil {
+		t.Fatal(err)
+	}
+	stdout, _ := mustExit(t, 0, "status", dir)
+	wantTexts(t, stdout, "lab: complete, 8 of 8 episodes")
+	if sqlBuiltIn {
+		if n := askOne[struct{ N int }](t, dir, "SELECT count(*) AS n FROM episodes").N; n != 8 {
+			t.Errorf("query sees %d episodes, want 8", n)
+		}
+	}
+	_, stderr := mustExit(t, 1, "resume", dir)
+	wantTexts(t, stderr, "talaria: opening the run: "+dir+": ", "read-only file system")
+}

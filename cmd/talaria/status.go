@@ -106,6 +106,9 @@ func statusOf(run store.Run, tallies []store.Tally) statusReport {
 		s.Variants[i].fill()
 		s.Episodes += s.Variants[i].Episodes
 	}
+	if s.Planned > 0 {
+		s.Planned = max(s.Planned, s.Episodes) // the last invocation may have planned fewer than it found
+	}
 	return s
 }
 
