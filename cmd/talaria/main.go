@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 
 	"github.com/talaria-run/talaria/env/sandbox/supervisor"
 )
@@ -13,6 +14,9 @@ func main() {
 	if supervisor.Main(os.Args) { // first: every sandbox waits for it
 		return
 	}
+	reserve := reserveHeap(os.Getenv)
 	keepRunningWithoutReaders()
-	os.Exit(execute(context.Background(), processStdio()))
+	code := execute(context.Background(), processStdio())
+	runtime.KeepAlive(reserve)
+	os.Exit(code)
 }
