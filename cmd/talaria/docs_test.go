@@ -3,11 +3,13 @@ package main
 import (
 	"maps"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/talaria-run/talaria/agent/model/lab"
 	"github.com/talaria-run/talaria/agent/model/scripted"
 	"github.com/talaria-run/talaria/agent/tool"
 	"github.com/talaria-run/talaria/eval/score"
@@ -79,6 +81,29 @@ func TestRunningPageNames(t *testing.T) {
 	for _, name := range append(names, "0", "1", "2", "3", "4", "5", "130") {
 		if !strings.Contains(page, "`"+name+"`") {
 			t.Errorf("docs/running.md does not name `%s`", name)
+		}
+	}
+}
+
+// TestLabPage wants docs/lab.md to name every key of a script, of a fault, of
+// the ledger and of the metrics, and every kind of fault.
+func TestLabPage(t *testing.T) {
+	names := []string{
+		lab.FaultStatus, lab.FaultHang, lab.FaultCut, lab.FaultReset, lab.FaultMalformed, lab.FaultEmptyChoices, lab.FaultNoUsage,
+	}
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[lab.Script](), reflect.TypeFor[lab.Tool](), reflect.TypeFor[lab.Fault](),
+		reflect.TypeFor[lab.Entry](), reflect.TypeFor[lab.Gauge](),
+	} {
+		for f := range typ.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	page := docs(t, "lab.md")
+	for _, name := range names {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("docs/lab.md does not name `%s`", name)
 		}
 	}
 }
