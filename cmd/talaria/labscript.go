@@ -35,7 +35,7 @@ func readLabScript(path string) (lab.Script, error) {
 	if path == "" {
 		return lab.Script{}, nil
 	}
-	file, err := os.Open(path) //nolint:gosec // the file that the user names
+	file, err := os.Open(path)
 	if err != nil {
 		return lab.Script{}, err
 	}

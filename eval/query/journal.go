@@ -54,7 +54,7 @@ func scanJournal(inputs []Input) (journalSource, error) {
 }
 
 func (s *journalSource) scan(path string) error {
-	f, err := os.Open(path) //nolint:gosec // the caller names the runs to read
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}

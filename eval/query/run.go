@@ -212,7 +212,7 @@ func (db *DB) printParquet(ctx context.Context, w io.Writer, text string) error 
 	if err := db.copyTo(ctx, path, text); err != nil {
 		return plainError(interrupted(ctx, err))
 	}
-	f, err := os.Open(path) //nolint:gosec // our own file
+	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("reading the result: %w", err)
 	}
