@@ -86,7 +86,9 @@ func killAfter(t *testing.T, config, dir string, more int) {
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	<-exited
+	if err := <-exited; err == nil {
+		t.Fatal("the run ended by itself")
+	}
 }
 
 // ended lists the episodes whose end is recorded, as any reader sees them.
