@@ -53,13 +53,14 @@ func (w *world) Score(ctx context.Context, _ *dataset.Trajectory) ([]dataset.Rew
 	return w.verify(ctx)
 }
 
-// noRoom is the score where the agent has filled its disk to the last: a task
-// cannot be solved in a way that leaves no room to look at the solution.
+// noRoom is the score where the agent has filled its disk, or its memory with
+// files, to the last: a task cannot be solved in a way that leaves no room to
+// look at the solution.
 func noRoom() []dataset.Reward {
 	zero := 0.0
 	return []dataset.Reward{{
 		Name: scoreKey, Source: dataset.FromEnv, Value: &zero, Chosen: true,
-		Explanation: "the agent left no room on the sandbox's disk for the verifier",
+		Explanation: "the agent left no room in the sandbox for the verifier",
 	}}
 }
 
@@ -98,6 +99,8 @@ func (w *world) command(script string, timeout, otherwise time.Duration) sandbox
 
 // clearing makes way for the verifier. The names may have become links, files,
 // or directories locked by their owner, and the working directory may be gone.
+// In the end it tries for a little room on the disk and in memory, which many
+// files can fill that take no room on the disk.
 const clearing = `
 umask 022
 wipe() {
@@ -119,7 +122,14 @@ chmod u+rwx "$WORK"
 mkdir "$TESTS" "$LOGS/verifier" "$SCRATCH" "$SCRATCH/home" "$SCRATCH/tmp" || exit
 head -c 1048576 /dev/zero >"$SCRATCH/room" || exit
 rm "$SCRATCH/room"
+head -c 16777216 /dev/zero | tail -c 16777216 >/dev/null
 `
+
+// noRoomCode tells whether a program ended so for want of memory: killed, not
+// started, or not able to load its libraries.
+func noRoomCode(code int) bool {
+	return code == 128+9 || code == sandbox.ExitUnstartable || code == 127
+}
 
 // clear makes way for the verifier; full tells that the disk has no room for
 // it.
@@ -134,20 +144,23 @@ func (w *world) clear(ctx context.Context) (full bool, err error) {
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("making way for the verifier: %w", err)
+	case result.TimedOut:
+		return false, fmt.Errorf("making way for the verifier took more than %v", cmd.Timeout)
 	case result.ExitCode == 0:
 		return false, nil
-	case w.bounded() && bytes.Contains(result.Output, []byte("No space left on device")):
+	case w.bounded(sandbox.HoldDisk) && bytes.Contains(result.Output, []byte("No space left on device")),
+		w.bounded(sandbox.HoldMemory) && noRoomCode(result.ExitCode):
 		return true, nil
 	}
 	return false, fmt.Errorf("making way for the verifier: exit code %d: %s", result.ExitCode, w.tail(result.Output))
 }
 
-// bounded tells that the disk which may be full is the sandbox's own.
-func (w *world) bounded() bool { return w.box.Info().Mechanism(sandbox.HoldDisk) != "" }
+// bounded tells that what may be full is the sandbox's own.
+func (w *world) bounded(hold string) bool { return w.box.Info().Mechanism(hold) != "" }
 
 func (w *world) uploadTests(ctx context.Context) (full bool, err error) {
 	err = upload(ctx, w.box, w.tests(), w.ep.Task.Files, testsDir)
-	if errors.Is(err, syscall.ENOSPC) && w.bounded() {
+	if errors.Is(err, syscall.ENOSPC) && w.bounded(sandbox.HoldDisk) {
 		return true, nil
 	}
 	if err != nil {
