@@ -139,7 +139,7 @@ func TestBrokenOptions(t *testing.T) {
 		{"double star", Options{Path: dir + "/**/x.jsonl"}, "DIR/**/x.jsonl: ** is not supported; * matches within one folder"},
 		{"folder", Options{Path: dir}, "DIR: it is a folder; name its files, such as DIR/*.jsonl, or harbor:DIR if it holds Harbor tasks"},
 		{"device", Options{Path: "/dev/null"}, "/dev/null: it is not a regular file; a dataset is read more than once"},
-		{"unknown bundle", Options{Path: "bundled:none"}, "bundled:none: no such embedded tasks; there are bundled:quickstart"},
+		{"unknown bundle", Options{Path: "bundled:none"}, "bundled:none: no such embedded tasks; there are bundled:quickstart, bundled:terminal"},
 		{
 			"id is a list",
 			Options{Path: rows, Columns: map[string]string{ID: "id"}},
