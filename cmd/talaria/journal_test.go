@@ -3,10 +3,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -48,7 +48,7 @@ func TestJournalDamage(t *testing.T) {
 		kept bool   // the damaged segment
 	}{
 		{name: "as the kill left it", harm: cutTail(0), left: 6},
-		{name: "torn tail", harm: cutHalf, left: 2, says: "journal segment ends in the middle of a record, as after a crash"},
+		{name: "torn tail", harm: tearFrame(4), left: 4, says: "journal segment ends in the middle of a record, as after a crash"},
 		{name: "a frame broken in the middle", harm: breakFrame(3), left: 5, says: "journal segment is damaged; the records behind the damage were read, the file is kept", kept: true},
 		{name: "nothing but zeros", harm: func(b []byte) []byte { return make([]byte, len(b)) }, left: 0, says: "journal segment ends in the middle of a record"},
 	}
@@ -97,18 +97,24 @@ func ends(rows []store.AttemptRow) map[string]string {
 	return m
 }
 
-func cutHalf(b []byte) []byte { return b[:len(b)/2] }
-
-// breakFrame spoils the nth attempt's frame of a segment, counted from 0. A
-// frame's header has "TLJ" and its kind, and 16 bytes follow.
+// breakFrame spoils the nth attempt's frame of a segment, counted from 0.
 func breakFrame(nth int) func([]byte) []byte {
-	return func(b []byte) []byte {
-		at := 0
-		for range nth + 1 {
-			at += strings.Index(string(b[at:]), "TLJa") + 4
-		}
-		return flip(at + 100)(b)
+	return func(b []byte) []byte { return flip(withinFrame(b, nth))(b) }
+}
+
+// tearFrame cuts a segment in the middle of the nth attempt's frame.
+func tearFrame(nth int) func([]byte) []byte {
+	return func(b []byte) []byte { return b[:withinFrame(b, nth)] }
+}
+
+// withinFrame is an offset within the frame of the nth attempt: a frame's
+// header has "TLJ" and its kind, and 16 more bytes.
+func withinFrame(segment []byte, nth int) int {
+	at := 0
+	for range nth + 1 {
+		at += bytes.Index(segment[at:], []byte("TLJa")) + 4
 	}
+	return at + 100
 }
 
 // TestTwoProcesses: a run has one writer. The second one is told who that is,
