@@ -169,8 +169,8 @@ func (w *world) uploadTests(ctx context.Context) (full bool, err error) {
 	return false, nil
 }
 
-// testing runs the tests by bash where it is, else by sh.
-const testing = `
+// runTests runs the tests by bash where it is, else by sh.
+const runTests = `
 if command -v bash >/dev/null 2>&1; then exec bash "$TESTS/test.sh"; fi
 exec sh "$TESTS/test.sh"
 `
@@ -178,7 +178,7 @@ exec sh "$TESTS/test.sh"
 // verify runs the tests and reads the reward. Whatever they left running is
 // ended before, so that nothing writes a reward any more.
 func (w *world) verify(ctx context.Context) ([]dataset.Reward, error) {
-	cmd := w.command(testing, seconds(w.task.VerifierTimeoutSec), defaultVerifierTimeout)
+	cmd := w.command(runTests, seconds(w.task.VerifierTimeoutSec), defaultVerifierTimeout)
 	cmd.Env["HOME"], cmd.Env["TMPDIR"] = path.Join(w.scratch(), "home"), path.Join(w.scratch(), "tmp")
 	maps.Copy(cmd.Env, w.lines[forVerifier])
 	result, err := w.box.Exec(ctx, cmd)
