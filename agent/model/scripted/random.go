@@ -32,6 +32,12 @@ func (m *Model) random(req *model.Request) (dataset.Message, error) {
 	}
 	n := turn(req)
 	r := seeded("random", seed, "", n)
+	if tool := offered(req, terminal); tool != nil && req.Episode != nil && req.Episode.Task.Files != nil {
+		if n == 0 || n < maxToolTurns && r.IntN(2) == 0 {
+			return call(req, tool, harmless(r)), nil
+		}
+		return say("Done."), nil
+	}
 	if tool := otherThan(req, submitAnswer); tool != nil && n < maxToolTurns && r.IntN(2) == 0 {
 		return call(req, tool, strconv.Itoa(r.IntN(100))+" + "+strconv.Itoa(r.IntN(100))), nil
 	}
@@ -40,6 +46,16 @@ func (m *Model) random(req *model.Request) (dataset.Message, error) {
 		return call(req, tool, text), nil
 	}
 	return say(text), nil
+}
+
+// harmless is a command that does nothing outside of its working directory.
+func harmless(r *rand.Rand) string {
+	commands := [...]string{
+		"ls -la", "pwd", "find . -type f | sort | head -n 20", "wc -c * 2>/dev/null", "date > stamp.txt",
+		"mkdir -p scratch && cp -- *.txt scratch/ 2>/dev/null", "sort -- *.txt 2>/dev/null | uniq -c | head", "echo hello > hello.txt",
+		"head -n 3 -- * 2>/dev/null", "env | sort | head -n 5", "touch done", "false",
+	}
+	return commands[r.IntN(len(commands))]
 }
 
 func guess(r *rand.Rand) string {

@@ -157,7 +157,8 @@ func (m *Model) null(*model.Request) (dataset.Message, error) {
 }
 
 // oracle submits the task's answer where there is a tool for it, and says it
-// otherwise or when that did not end the episode.
+// otherwise or when that did not end the episode. Where the task has files, its
+// solution is a script, which runs in the terminal.
 func (m *Model) oracle(req *model.Request) (dataset.Message, error) {
 	if req.Episode == nil {
 		return dataset.Message{}, errors.New("scripted/oracle: the request has no episode")
@@ -165,6 +166,12 @@ func (m *Model) oracle(req *model.Request) (dataset.Message, error) {
 	solution := m.o.Solution(&req.Episode.Task)
 	if solution == "" {
 		return dataset.Message{}, fmt.Errorf("%w: task %q has no target: scripted/oracle has nothing to answer", dataset.ErrTask, req.Episode.Task.ID)
+	}
+	if tool := offered(req, terminal); tool != nil && req.Episode.Task.Files != nil {
+		if turn(req) == 0 {
+			return call(req, tool, solution), nil
+		}
+		return say("Done."), nil
 	}
 	if tool := offered(req, submitAnswer); tool != nil && turn(req) == 0 {
 		return call(req, tool, solution), nil
@@ -197,6 +204,7 @@ func (m *Model) replay(req *model.Request) (dataset.Message, error) {
 const (
 	submitAnswer = "submit_answer"
 	calculator   = "calculator"
+	terminal     = "terminal"
 )
 
 func offered(req *model.Request, name string) *model.ToolSpec {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -307,5 +308,45 @@ func TestFailures(t *testing.T) {
 	}
 	if failures < n/4 || failures > n*11/20 || passed == 0 {
 		t.Errorf("%d of %d calls fail, %d of them once", failures, n, passed)
+	}
+}
+
+// In a task with files the oracle runs its solution in the terminal, and random
+// runs only what harms nothing; both then end.
+func TestInATerminal(t *testing.T) {
+	tools := []model.ToolSpec{
+		{Name: "submit_answer", Parameters: []byte(`{"properties":{"answer":{"type":"string"}},"required":["answer"]}`)},
+		{Name: "terminal", Parameters: []byte(`{"properties":{"command":{"type":"string"}},"required":["command"]}`)},
+		{Name: "write_file", Parameters: []byte(`{"properties":{"path":{"type":"string"}},"required":["path"]}`)},
+	}
+	for _, name := range []string{"oracle", "random"} {
+		m, err := New(name, Options{Solution: func(*dataset.Task) string { return "make it so" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seed := range int64(50) {
+			req := model.Request{Tools: tools, Episode: &dataset.Episode{Seed: seed, Task: dataset.Task{Files: fstest.MapFS{}}}}
+			for turn := 0; ; turn++ {
+				resp, err := m.Generate(t.Context(), req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(resp.Message.ToolCalls) == 0 {
+					if turn == 0 {
+						t.Errorf("%s did nothing", name)
+					}
+					break
+				}
+				call := resp.Message.ToolCalls[0]
+				if call.Name != "terminal" || turn > maxToolTurns {
+					t.Fatalf("%s: call %d is %s", name, turn, call.Name)
+				}
+				if name == "oracle" && call.Arguments != `{"command":"make it so"}` {
+					t.Fatalf("the oracle ran %s", call.Arguments)
+				}
+				resp.Message.Policy = true
+				req.Messages = append(req.Messages, resp.Message)
+			}
+		}
 	}
 }
