@@ -52,6 +52,7 @@ func (a *attempt) play(ctx context.Context) *end {
 
 // setup makes the world and begins the conversation.
 func (a *attempt) setup(ctx context.Context) *end {
+	a.tr.Spans = slices.Grow(a.tr.Spans, 8) // of some turns: growing later copies all
 	span := a.begin(dataset.SpanSetup, "setup", "setup")
 	var first []dataset.Message
 	err := guard(func() (err error) {
@@ -71,7 +72,7 @@ func (a *attempt) setup(ctx context.Context) *end {
 	if len(first) == 0 {
 		return &end{reason: dataset.ExitInfraError, err: errors.New("the env began with no message")}
 	}
-	a.tr.Messages = slices.Grow(a.tr.Messages, len(first)+4) // system prompt, reply, call and result: few episodes have less
+	a.tr.Messages = slices.Grow(a.tr.Messages, len(first)+6) // likewise
 	if a.loop.system != "" {
 		a.keep(dataset.Message{Role: dataset.System, Content: a.loop.system, CreatedAt: time.Now()})
 	}

@@ -18,6 +18,14 @@ import (
 	"github.com/talaria-run/talaria/agent/model"
 )
 
+// What a connection gathers before it writes: a request that is longer takes
+// more system calls, and a copy. All connections together gather at most
+// maxGathered.
+const (
+	gathered    = 32 << 10
+	maxGathered = 32 << 20
+)
+
 // NewTransport is tuned for one endpoint that takes at most ceiling requests
 // at once: it keeps as many connections open, so that none is opened twice.
 // proxy may be nil.
@@ -36,6 +44,7 @@ func NewTransport(ceiling int, proxy func(*http.Request) (*url.URL, error)) *htt
 		MaxConnsPerHost:        ceiling,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
+		WriteBufferSize:        max(min(gathered, maxGathered/max(ceiling, 1)), 4<<10),
 		DisableCompression:     true, // replies are small, and the client's CPU is what bounds a run
 		Protocols:              protocols,
 	}
