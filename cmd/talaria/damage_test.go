@@ -58,6 +58,7 @@ func TestDamage(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			dir := copyRun(t, whole)
 			path := filepath.Join(dir, filepath.FromSlash(test.file))
 			writeFile(t, path, string(test.harm(readFile(t, path))))

@@ -31,10 +31,10 @@ func inNamespace(t *testing.T) bool {
 	if os.Geteuid() == 0 {
 		flags = "-m"
 	}
-	if out, err := exec.Command("unshare", flags, "true").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "unshare", flags, "true").CombinedOutput(); err != nil {
 		t.Skipf("no mount namespace can be made here: unshare %s: %v: %s", flags, err, bytes.TrimSpace(out))
 	}
-	cmd := exec.Command("unshare", flags, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), "unshare", flags, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), inNamespaceVariable+"=1")
 	out, err := cmd.CombinedOutput()
 	switch {
@@ -102,6 +102,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			disk, makeSpace := fullDisk(t, test.left)
 			dir := filepath.Join(disk, "run")
 			args, l := diskRun(t, dir, "1s")
@@ -129,19 +130,13 @@ func TestDiskFull(t *testing.T) {
 // as they were and never bought again.
 func wantKept(t *testing.T, before []store.AttemptRow, dir string, l *localLab) {
 	t.Helper()
-	after := recorded(t, dir)
-	if n := outcomesOf(after)[dataset.OutcomeModel]; n != diskEpisodes {
-		t.Errorf("%d episodes ended, want %d", n, diskEpisodes)
-	}
-	kept := ends(after)
+	acknowledged := ends(before)
+	wantEnded(t, recorded(t, dir), diskEpisodes, acknowledged)
 	requests := map[string]int{}
 	for _, e := range l.Ledger() {
 		requests[episodeOf(e)]++
 	}
-	for key, end := range ends(before) {
-		if kept[key] != end {
-			t.Errorf("attempt %s was acknowledged as %s and is %s", key, end, kept[key])
-		}
+	for key := range acknowledged {
 		if episode, _, _ := strings.Cut(key, "-"); requests[episode] != 1 {
 			t.Errorf("episode %s was bought %d times", episode, requests[episode])
 		}

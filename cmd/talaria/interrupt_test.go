@@ -88,17 +88,14 @@ func TestSignalDrains(t *testing.T) {
 // without a reward, by a second signal or when the grace is over.
 func TestSecondSignalCancels(t *testing.T) {
 	t.Parallel()
-	again := func(signal os.Signal) func(*testing.T, *process) {
-		return func(t *testing.T, p *process) { p.signal(t, signal) }
-	}
 	tests := []struct {
 		name   string
 		limits string
-		second func(*testing.T, *process)
+		second os.Signal // nil: none
 	}{
-		{name: "SIGINT twice", second: again(os.Interrupt)},
-		{name: "SIGTERM after SIGINT", second: again(syscall.SIGTERM)},
-		{name: "grace is over", limits: ", grace: 500ms", second: func(*testing.T, *process) {}},
+		{name: "SIGINT twice", second: os.Interrupt},
+		{name: "SIGTERM after SIGINT", second: syscall.SIGTERM},
+		{name: "grace is over", limits: ", grace: 500ms"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -106,7 +103,9 @@ func TestSecondSignalCancels(t *testing.T) {
 			p, dir, l := inFlight(t, test.limits)
 			p.signal(t, os.Interrupt)
 			p.says(t, draining)
-			test.second(t, p)
+			if test.second != nil {
+				p.signal(t, test.second)
+			}
 			rows := stopped(t, p, dir)
 			if len(rows) != 4 {
 				t.Fatalf("%d attempts, want 4", len(rows))

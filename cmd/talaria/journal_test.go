@@ -18,10 +18,10 @@ import (
 )
 
 // killedRun is a run of ten episodes that was killed when six had ended and
-// the seventh waited for its answer, and the lab that it went to.
-func killedRun(t *testing.T) (dir string, l *localLab) {
+// the seventh waited for its answer.
+func killedRun(t *testing.T) (dir string) {
 	t.Helper()
-	l = newLab(t, lab.Script{})
+	l := newLab(t, lab.Script{})
 	l.hold(beyond(6))
 	config := labConfig(t, l.base, 10, "limits: {concurrency: {episodes: 1}}\n")
 	dir = filepath.Join(t.TempDir(), "run")
@@ -30,8 +30,7 @@ func killedRun(t *testing.T) (dir string, l *localLab) {
 	until(t, "six episodes are recorded", func() bool { return len(recorded(t, dir)) == 6 })
 	p.signal(t, syscall.SIGKILL)
 	p.wait(t)
-	l.open()
-	return dir, l
+	return dir
 }
 
 // TestJournalDamage breaks the journal of a killed run. What is readable is
@@ -39,7 +38,7 @@ func killedRun(t *testing.T) (dir string, l *localLab) {
 // crash leaves so is kept.
 func TestJournalDamage(t *testing.T) {
 	t.Parallel()
-	killed, l := killedRun(t)
+	killed := killedRun(t)
 	tests := []struct {
 		name string
 		harm func([]byte) []byte
@@ -54,6 +53,7 @@ func TestJournalDamage(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			dir := copyRun(t, killed)
 			segment := filepath.Join(dir, "journal", "seg-00000.jsonl.zst")
 			writeFile(t, segment, string(test.harm(readFile(t, segment))))
@@ -63,28 +63,34 @@ func TestJournalDamage(t *testing.T) {
 				t.Errorf("%d attempts are readable, want %d", len(before), test.left)
 			}
 
-			requests := len(l.Ledger())
-			_, stderr := mustExit(t, 0, "resume", dir)
+			l := newLab(t, lab.Script{})
+			_, stderr := mustExit(t, 0, "resume", dir, "--set", "agent.base_url="+l.base)
 			if test.says != "" {
 				wantTexts(t, stderr, test.says, "file="+segment)
 			}
-			rows := recorded(t, dir)
-			if n := outcomesOf(rows)[dataset.OutcomeModel]; n != 10 {
-				t.Errorf("%d episodes ended as model, want 10", n)
-			}
-			after := ends(rows)
-			for key, end := range before {
-				if after[key] != end {
-					t.Errorf("attempt %s: %s became %s", key, end, after[key])
-				}
-			}
-			if bought := len(l.Ledger()) - requests; bought != 10-test.left {
+			wantEnded(t, recorded(t, dir), 10, before)
+			if bought := len(l.Ledger()); bought != 10-test.left {
 				t.Errorf("resume sent %d requests for %d episodes", bought, 10-test.left)
 			}
 			if _, err := os.Stat(segment + ".damaged"); (err == nil) != test.kept {
 				t.Errorf("the damaged segment is kept: %v, want %v", err == nil, test.kept)
 			}
 		})
+	}
+}
+
+// wantEnded wants so many episodes ended, and the attempts of before as they
+// were.
+func wantEnded(t *testing.T, rows []store.AttemptRow, n int, before map[string]string) {
+	t.Helper()
+	if got := outcomesOf(rows)[dataset.OutcomeModel]; got != n {
+		t.Errorf("%d episodes ended as model, want %d", got, n)
+	}
+	after := ends(rows)
+	for key, end := range before {
+		if after[key] != end {
+			t.Errorf("attempt %s: %s became %q", key, end, after[key])
+		}
 	}
 }
 

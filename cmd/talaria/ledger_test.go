@@ -192,7 +192,7 @@ func booksOf(calls map[string]call, unreported map[string]int, ledger []lab.Entr
 		}
 		b.Input, b.Read, b.Output, b.Known = b.Input+*c.Input, b.Read+*c.CacheRead, b.Output+*c.Output, b.Known+*c.Cost
 	}
-	var all []attemptBooks
+	all := make([]attemptBooks, 0, len(books))
 	for _, b := range books {
 		if b.Unreported == 0 {
 			b.Cost = &b.Known

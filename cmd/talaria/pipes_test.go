@@ -35,18 +35,16 @@ func TestReadersGoAway(t *testing.T) {
 	t.Parallel()
 	fails := lab.Script{Faults: []lab.Fault{{Kind: lab.FaultStatus, Rate: 1, Times: 99}}}
 	tests := []struct {
-		name   string
-		script lab.Script
-		leave  func(t *testing.T, cmd *exec.Cmd)
-		signal os.Signal
-		want   int
+		name     string
+		script   lab.Script
+		out, err bool // who is gone
+		signal   os.Signal
+		want     int
 	}{
-		{name: "stdout", leave: func(t *testing.T, cmd *exec.Cmd) { cmd.Stdout = closedPipe(t) }},
-		{name: "stderr", leave: func(t *testing.T, cmd *exec.Cmd) { cmd.Stderr = closedPipe(t) }},
-		{name: "both, of a run that fails", script: fails, want: 5, leave: func(t *testing.T, cmd *exec.Cmd) {
-			cmd.Stdout, cmd.Stderr = closedPipe(t), closedPipe(t)
-		}},
-		{name: "hang-up", leave: func(*testing.T, *exec.Cmd) {}, signal: syscall.SIGHUP},
+		{name: "stdout", out: true},
+		{name: "stderr", err: true},
+		{name: "both, of a run that fails", script: fails, out: true, err: true, want: 5},
+		{name: "hang-up", signal: syscall.SIGHUP},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -55,8 +53,13 @@ func TestReadersGoAway(t *testing.T) {
 			l.hold(beyond(2))
 			config := labConfig(t, l.base, 6, "limits: {concurrency: {episodes: 1}, retries: {infra: 0, requests: 0}}\n")
 			dir := filepath.Join(t.TempDir(), "run")
-			cmd := exec.Command("talaria", "run", config, "--out", dir, "--log-level", "debug")
-			test.leave(t, cmd)
+			cmd := exec.CommandContext(t.Context(), "talaria", "run", config, "--out", dir, "--log-level", "debug")
+			if test.out {
+				cmd.Stdout = closedPipe(t)
+			}
+			if test.err {
+				cmd.Stderr = closedPipe(t)
+			}
 			p := launch(t, cmd)
 			l.awaitHeld(t, 1)
 			if test.signal != nil {
@@ -80,7 +83,7 @@ func TestReadersGoAway(t *testing.T) {
 func TestHead(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	cmd := exec.Command("sh", "-c", `{ talaria run bundled:quickstart --out "$0"; echo $? >"$0.code"; } | head -c1`, dir)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `{ talaria run bundled:quickstart --out "$0"; echo $? >"$0.code"; } | head -c1`, dir)
 	if out, err := cmd.Output(); err != nil || len(out) != 1 {
 		t.Fatalf("head: %v, %q", err, out)
 	}

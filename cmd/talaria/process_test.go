@@ -16,7 +16,7 @@ import (
 
 // patience is how long a test waits for what has to come. It bounds only tests
 // that fail.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // process is a command that runs beside the test.
 type process struct {
@@ -28,7 +28,7 @@ type process struct {
 // start starts talaria.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	return launch(t, exec.Command("talaria", args...))
+	return launch(t, exec.CommandContext(t.Context(), "talaria", args...))
 }
 
 // launch starts a command, whose output is kept where it goes nowhere else, and

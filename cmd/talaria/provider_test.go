@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,7 +121,6 @@ func resumes(t *testing.T, dir string, sick *localLab) {
 // the others of the sweep go on. The episodes that it left run later.
 func TestFatalFailures(t *testing.T) {
 	t.Parallel()
-	key := filepath.Join(t.TempDir(), "key.txt")
 	tests := []struct {
 		name         string
 		script       lab.Script
@@ -138,6 +138,8 @@ func TestFatalFailures(t *testing.T) {
 	}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			key := filepath.Join(t.TempDir(), "key.txt")
 			l := newLab(t, test.script)
 			config := labConfig(t, l.base, 10, "limits: {concurrency: {episodes: 1}}\n"+
 				"sweep: {agent.model: [openai/lab, scripted/oracle]}\n")
@@ -149,18 +151,11 @@ func TestFatalFailures(t *testing.T) {
 				t.Error("the key is shown")
 			}
 
-			var refused, played int
-			for _, row := range recorded(t, dir) {
-				if row.Provider == "scripted" {
-					played++
-					continue
-				}
-				refused++
-				wantFailure(t, row, test.class, "(HTTP "+test.name+")")
+			refused := slices.DeleteFunc(recorded(t, dir), func(row store.AttemptRow) bool { return row.Provider == "scripted" })
+			if played := len(recorded(t, dir)) - len(refused); len(refused) != 1 || played != 10 || len(l.Ledger()) != 1 {
+				t.Fatalf("%d rows of the refused variant, %d of the other, %d requests, want 1, 10, 1", len(refused), played, len(l.Ledger()))
 			}
-			if refused != 1 || played != 10 || len(l.Ledger()) != 1 {
-				t.Errorf("%d rows of the refused variant, %d of the other, %d requests, want 1, 10, 1", refused, played, len(l.Ledger()))
-			}
+			wantFailure(t, refused[0], test.class, "(HTTP "+test.name+")")
 			if state := runOf(t, dir).State; state != store.StateFailed {
 				t.Errorf("state %q, want %q", state, store.StateFailed)
 			}

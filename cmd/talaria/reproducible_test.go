@@ -37,8 +37,11 @@ func TestConcurrencyChangesNothing(t *testing.T) {
 	script := lab.Script{
 		Seed: 11, Turns: 2, ReasoningBytes: 40,
 		Faults: []lab.Fault{
-			{Kind: lab.FaultStatus, Rate: 0.08}, {Kind: lab.FaultCut, Rate: 0.08}, {Kind: lab.FaultNoUsage, Rate: 0.08},
-			{Kind: lab.FaultEmptyChoices, Rate: 0.08}, {Kind: lab.FaultReset, Rate: 0.08},
+			{Kind: lab.FaultStatus, Rate: 0.08},
+			{Kind: lab.FaultCut, Rate: 0.08},
+			{Kind: lab.FaultNoUsage, Rate: 0.08},
+			{Kind: lab.FaultEmptyChoices, Rate: 0.08},
+			{Kind: lab.FaultReset, Rate: 0.08},
 		},
 	}
 	l := newLab(t, script)

@@ -17,10 +17,10 @@ import (
 // onTerminal is talaria with a terminal of its own, by the tool script.
 func onTerminal(t *testing.T, commandLine string) *exec.Cmd {
 	t.Helper()
-	if out, err := exec.Command("script", "-qec", "true", "/dev/null").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "script", "-qec", "true", "/dev/null").CombinedOutput(); err != nil {
 		t.Skipf("script, which gives a terminal, does not work here: %v: %s", err, bytes.TrimSpace(out))
 	}
-	cmd := exec.Command("script", "-qec", "talaria "+commandLine, "/dev/null")
+	cmd := exec.CommandContext(t.Context(), "script", "-qec", "talaria "+commandLine, "/dev/null")
 	cmd.Env = append(os.Environ(), "TERM=xterm")
 	return cmd
 }
