@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -78,6 +79,14 @@ func (b *Backend) confine(ctx context.Context, opts Options) error {
 	if b.bwrap, err = openBwrap(ctx, opts, etc); err == nil {
 		err = b.try(ctx)
 	}
+	if errors.Is(err, errCgroup) {
+		// Whether processes can be moved shows when one is: a user may own the
+		// cgroup to move it to, but not the one where it comes from.
+		if err = b.cgroups.close(ctx); err == nil {
+			b.cgroups = &cgroups{}
+			err = b.try(ctx)
+		}
+	}
 	if _, ok := errors.AsType[*sandbox.UnavailableError](err); ok && opts.AllowUnconfined {
 		b.bwrap = nil
 		return nil
@@ -85,9 +94,9 @@ func (b *Backend) confine(ctx context.Context, opts Options) error {
 	return err
 }
 
-// try starts a sandbox and ends it.
+// try starts a sandbox with limits and ends it.
 func (b *Backend) try(ctx context.Context) error {
-	s, err := b.Start(ctx, sandbox.Spec{})
+	s, err := b.Start(ctx, sandbox.Spec{Memory: 64 << 20, Pids: 16})
 	if err != nil {
 		return err
 	}
@@ -131,15 +140,16 @@ func (b *Backend) dismiss(s *box) {
 	delete(b.boxes, s)
 }
 
-// Close implements [sandbox.Backend].
+// Close implements [sandbox.Backend]. Only the first call does anything.
 func (b *Backend) Close(ctx context.Context) error {
 	b.mu.Lock()
+	closed := b.closed
 	b.closed = true
-	alive := make([]*box, 0, len(b.boxes))
-	for s := range b.boxes {
-		alive = append(alive, s)
-	}
+	alive := slices.Collect(maps.Keys(b.boxes))
 	b.mu.Unlock()
+	if closed {
+		return nil
+	}
 	errs := make([]error, len(alive))
 	var ending sync.WaitGroup
 	for i, s := range alive {

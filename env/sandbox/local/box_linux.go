@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/talaria-run/talaria/env/sandbox"
 	"github.com/talaria-run/talaria/env/sandbox/supervisor"
@@ -34,8 +31,6 @@ type box struct {
 	dir     string // of an unconfined one
 	cmd     *exec.Cmd
 	channel channel
-	pid     int // of the supervisor
-	pidfd   int // of the same, where it is process 1 of a namespace; else -1
 
 	closing sync.Once
 	closed  error
@@ -45,7 +40,7 @@ type box struct {
 var _ sandbox.Sandbox = (*box)(nil)
 
 func newBox(b *Backend, spec sandbox.Spec) *box {
-	return &box{b: b, spec: spec, pidfd: -1, info: sandbox.Info{ID: newToken(), Backend: Name}}
+	return &box{b: b, spec: spec, info: sandbox.Info{ID: newToken(), Backend: Name}}
 }
 
 // Info implements [sandbox.Sandbox].
@@ -67,7 +62,7 @@ func (s *box) start(ctx context.Context) error {
 	if err := s.takeUser(); err != nil {
 		return err
 	}
-	s.group, err = s.b.cgroups.newGroup(s.info.ID, s.memory(), s.spec.Pids)
+	s.group, err = s.b.cgroups.newGroup(s.info.ID, s.memory(), s.pids())
 	s.defers(s.group.remove)
 	if err != nil {
 		return err
@@ -115,6 +110,14 @@ func (s *box) memory() int64 {
 	return s.spec.Memory + s.files() + stateMax
 }
 
+// pids leaves the supervisor room to start in; settle takes the rest of it back.
+func (s *box) pids() int {
+	if s.spec.Pids == 0 {
+		return 0
+	}
+	return s.spec.Pids + 64
+}
+
 // channel are the ends of the supervisor's standard streams.
 type channel struct{ requests, replies, complaints *os.File }
 
@@ -160,33 +163,31 @@ func closeAll(files []*os.File) {
 // to it from then on.
 func (s *box) launch(ctx context.Context) error {
 	alone := context.WithoutCancel(ctx) // it outlives the start
-	s.defers(func(context.Context) error { return s.channel.close() })
-	var err error
 	if s.b.Confined() {
 		s.cmd = s.b.bwrap.command(alone, s.spec.Network, s.files())
-		err = s.launchConfined(ctx)
 	} else {
-		s.cmd = exec.CommandContext(alone, "/proc/self/fd/3", supervisor.Arg) //nolint:gosec // our own program
-		err = s.launchUnconfined()
+		s.cmd = exec.CommandContext(alone, selfPath, supervisor.Arg) //nolint:gosec // our own program
+		if err := s.makeDir(); err != nil {
+			return err
+		}
 	}
-	if s.cmd.Process != nil {
-		s.defers(s.end)
-	}
-	if err != nil {
-		return err
-	}
-	s.Client = supervisor.NewClient(s.channel.replies, s.channel.requests)
-	return nil
-}
-
-// spawn starts the command with the rest of what it needs.
-func (s *box) spawn(extra ...*os.File) error {
+	s.defers(func(context.Context) error { return s.channel.close() })
 	ends, err := s.channel.connect(s.cmd)
 	defer closeAll(ends)
 	if err != nil {
 		return err
 	}
-	s.cmd.ExtraFiles = extra
+	if err := s.spawn(); err != nil {
+		return fmt.Errorf("running %s: %w", s.cmd.Path, err)
+	}
+	s.defers(s.end)
+	s.Client = supervisor.NewClient(s.channel.replies, s.channel.requests)
+	return nil
+}
+
+// spawn starts the command within its cgroups.
+func (s *box) spawn() error {
+	s.cmd.ExtraFiles = []*os.File{s.b.self}
 	s.cmd.Dir = "/"
 	// Two threads do for a supervisor, however large the machine.
 	s.cmd.Env = []string{"PATH=" + defaultPath, "GOMAXPROCS=2", marker + "=" + s.info.ID}
@@ -194,56 +195,22 @@ func (s *box) spawn(extra ...*os.File) error {
 	if s.user != 0 {
 		s.cmd.SysProcAttr.Credential = credential(s.user)
 	}
-	return s.b.spawner.start(s.cmd.Start)
+	return s.b.spawner.start(func() error { return s.group.start(s.cmd) })
 }
 
-// launchConfined holds bubblewrap back until the process that it makes, and all
-// that come of that, are in their cgroups.
-func (s *box) launchConfined(ctx context.Context) error {
-	info, infoEnd, err := os.Pipe()
-	if err != nil {
+// makeDir makes a folder for an unconfined sandbox.
+func (s *box) makeDir() error {
+	s.dir = filepath.Join(s.b.owner.dir, s.info.ID)
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		return err
 	}
-	defer func() { _ = info.Close() }()
-	blockEnd, block, err := os.Pipe()
-	if err != nil {
-		closeAll([]*os.File{infoEnd})
-		return err
+	s.defers(func(context.Context) error { return supervisor.RemoveTree(s.dir) })
+	// Commands may have killed the supervisor before it could end them.
+	s.defers(func(ctx context.Context) error { return endMarked(ctx, map[string]bool{s.info.ID: true}) })
+	if s.user == 0 {
+		return nil
 	}
-	defer func() { _ = block.Close() }() // which lets bubblewrap go on
-	err = s.spawn(infoEnd, blockEnd, s.b.self)
-	closeAll([]*os.File{infoEnd, blockEnd})
-	if err != nil {
-		return fmt.Errorf("running bubblewrap: %w", err)
-	}
-	if s.pid, err = madeBy(ctx, info); ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return s.complaint()
-	}
-	if s.pidfd, err = unix.PidfdOpen(s.pid, 0); err != nil {
-		return fmt.Errorf("holding on to a sandbox's process: %w", err)
-	}
-	s.defers(func(context.Context) error { return unix.Close(s.pidfd) })
-	return s.group.add(s.pid)
-}
-
-// madeBy reads from bubblewrap which process it has made.
-func madeBy(ctx context.Context, info *os.File) (pid int, err error) {
-	stop := context.AfterFunc(ctx, func() { _ = info.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	data, err := io.ReadAll(io.LimitReader(info, 1<<10))
-	if err != nil {
-		return 0, err
-	}
-	var made struct {
-		Pid int `json:"child-pid"`
-	}
-	if err := json.Unmarshal(data, &made); err != nil || made.Pid <= 0 {
-		return 0, errors.New("bubblewrap made no process")
-	}
-	return made.Pid, nil
+	return os.Chown(s.dir, s.user, s.user)
 }
 
 // complaint is what bubblewrap or the supervisor said before it ended.
@@ -251,26 +218,6 @@ func (s *box) complaint() error {
 	_ = s.channel.complaints.SetReadDeadline(time.Now().Add(time.Second))
 	said, _ := io.ReadAll(io.LimitReader(s.channel.complaints, 4<<10))
 	return explain(string(bytes.ToValidUTF8(said, []byte("?"))))
-}
-
-// launchUnconfined starts the supervisor as a mere process, in a folder of its
-// own.
-func (s *box) launchUnconfined() error {
-	s.dir = filepath.Join(s.b.owner.dir, s.info.ID)
-	if err := os.Mkdir(s.dir, 0o700); err != nil {
-		return err
-	}
-	s.defers(func(context.Context) error { return supervisor.RemoveTree(s.dir) })
-	if s.user != 0 {
-		if err := os.Chown(s.dir, s.user, s.user); err != nil {
-			return err
-		}
-	}
-	if err := s.spawn(s.b.self); err != nil {
-		return fmt.Errorf("running the supervisor: %w", err)
-	}
-	s.pid = s.cmd.Process.Pid
-	return s.group.add(s.pid)
 }
 
 // Close implements [sandbox.Sandbox].
@@ -291,13 +238,15 @@ func (s *box) Close(ctx context.Context) error {
 const patience = 10 * time.Second
 
 // end ends all processes. The supervisor ends when its channel does, and all
-// others with it or by it; if it does not, it is killed.
+// others with it or by it; if it does not, it is killed. Bubblewrap is not
+// killed while it starts, but left to start a supervisor that ends at once:
+// its child would wait for it for ever.
 func (s *box) end(ctx context.Context) error {
 	err := s.channel.requests.Close()
-	s.channel.requests = nil
-	if s.Client == nil {
-		s.kill()
+	if errors.Is(err, os.ErrClosed) {
+		err = nil // the client has given up
 	}
+	s.channel.requests = nil
 	ended := make(chan struct{})
 	go func() {
 		_ = s.cmd.Wait() // its status tells nothing
@@ -311,7 +260,9 @@ func (s *box) end(ctx context.Context) error {
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	s.kill()
+	// The supervisor dies with bubblewrap, and all others with the supervisor.
+	_ = s.cmd.Process.Kill()
+	err = errors.Join(err, endMarked(context.WithoutCancel(ctx), map[string]bool{s.info.ID: true}))
 	late.Reset(patience)
 	select {
 	case <-ended:
@@ -319,13 +270,4 @@ func (s *box) end(ctx context.Context) error {
 	case <-late.C:
 		return errors.Join(err, fmt.Errorf("process %d does not end", s.cmd.Process.Pid))
 	}
-}
-
-// kill kills the supervisor; process 1 of a namespace takes the rest with it.
-func (s *box) kill() {
-	if s.pidfd >= 0 {
-		_ = unix.PidfdSendSignal(s.pidfd, unix.SIGKILL, nil, 0)
-		return
-	}
-	_ = s.cmd.Process.Kill()
 }

@@ -26,12 +26,10 @@ const (
 	shmMax   = 64 << 20 // /dev/shm
 )
 
-// Descriptors that bubblewrap inherits, in the order of exec.Cmd.ExtraFiles.
-const (
-	infoFD  = "3" // it tells the process that it has made
-	blockFD = "4" // it waits until this is closed
-	selfFD  = "5" // our own program, wherever that lies on the host
-)
+// selfPath is our own program, wherever that lies on the host: the first of
+// exec.Cmd.ExtraFiles. It is run by descriptor, because a sandbox's user may not
+// be able to reach its file by name.
+const selfPath = "/proc/self/fd/3"
 
 // bwrap is a bubblewrap that works on this machine.
 type bwrap struct {
@@ -92,7 +90,7 @@ func (b *bwrap) args(network string, size int64) []string {
 	args := []string{
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--uid", userID, "--gid", userID, "--hostname", hostName,
-		"--die-with-parent", "--new-session", "--as-pid-1", "--info-fd", infoFD, "--block-fd", blockFD,
+		"--die-with-parent", "--new-session", "--as-pid-1",
 	}
 	if b.noNesting {
 		args = append(args, "--disable-userns")
@@ -104,10 +102,9 @@ func (b *bwrap) args(network string, size int64) []string {
 	return append(args, b.mounts...)
 }
 
-// command is the sandbox's supervisor under bubblewrap. It runs by descriptor,
-// because its user may not be able to reach its file by name.
+// command is the sandbox's supervisor under bubblewrap.
 func (b *bwrap) command(ctx context.Context, network string, size int64) *exec.Cmd {
-	args := append(b.args(network, size), "--", "/proc/self/fd/"+selfFD, supervisor.Arg)
+	args := append(b.args(network, size), "--", selfPath, supervisor.Arg)
 	return exec.CommandContext(ctx, b.path, args...) //nolint:gosec // our own arguments
 }
 

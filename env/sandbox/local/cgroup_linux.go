@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -40,6 +41,9 @@ type parent struct {
 	version int
 	dir     string
 }
+
+// errCgroup means that cgroups do not work although they seemed to.
+var errCgroup = errors.New("starting a process in its cgroup")
 
 // cgroups are the parents of all sandboxes of one backend.
 type cgroups struct{ memory, pids parent }
@@ -145,7 +149,7 @@ func openParent(c controller, places []place, name string) parent {
 // enable gives the cgroups below dir a controller, of version 2.
 func enable(dir, controller string) bool {
 	control := filepath.Join(dir, "cgroup.subtree_control")
-	if has, err := os.ReadFile(control); err == nil && slices.Contains(strings.Fields(string(has)), controller) { //nolint:gosec // a kernel's file
+	if has, err := os.ReadFile(control); err == nil && slices.Contains(strings.Fields(string(has)), controller) {
 		return true
 	}
 	return os.WriteFile(control, []byte("+"+controller), 0) == nil
@@ -161,7 +165,7 @@ func (p parent) works() bool {
 		return false
 	}
 	defer func() { _ = os.Remove(probe) }()
-	file, err := os.OpenFile(filepath.Join(probe, p.files[p.version][0]), os.O_WRONLY, 0) //nolint:gosec // a kernel's file
+	file, err := os.OpenFile(filepath.Join(probe, p.files[p.version][0]), os.O_WRONLY, 0)
 	if err != nil {
 		return false
 	}
@@ -227,14 +231,49 @@ func (g *group) limitPids(limit int) error {
 	return g.of.pids.limit(filepath.Join(g.of.pids.dir, g.id), int64(limit))
 }
 
-// add moves a process into the cgroups.
-func (g *group) add(pid int) error {
+// start starts a command within the cgroups, so that no process of it is ever
+// outside. Moving it there afterwards would also be slow: the kernel stops all
+// forks of the machine for that.
+//
+// In version 2 the kernel does it. In version 1 a process is born where the
+// thread is that starts it: the calling goroutine must be the only one to use
+// its thread.
+func (g *group) start(cmd *exec.Cmd) (err error) {
 	for _, dir := range g.dirs {
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), strconv.AppendInt(nil, int64(pid), 10), 0); err != nil {
-			return fmt.Errorf("moving a sandbox into its cgroup: %w", err)
+		if g.version(dir) == 2 {
+			at, err := os.Open(dir)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = at.Close() }()
+			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(at.Fd())
+			continue
 		}
+		if err := moveThread(dir); err != nil {
+			return errors.Join(errCgroup, err)
+		}
+		// Back to where the backend's own cgroups hang.
+		defer func() { err = errors.Join(err, moveThread(filepath.Dir(filepath.Dir(dir)))) }()
+	}
+	if err := cmd.Start(); err != nil {
+		if cmd.SysProcAttr.UseCgroupFD && errors.Is(err, fs.ErrPermission) {
+			return errors.Join(errCgroup, err)
+		}
+		return err
 	}
 	return nil
+}
+
+// moveThread moves the calling thread to a cgroup of version 1.
+func moveThread(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0)
+}
+
+func (g *group) version(dir string) int {
+	if filepath.Dir(dir) == g.of.memory.dir {
+		return g.of.memory.version
+	}
+	return g.of.pids.version
 }
 
 // holds tells by which mechanism the group limits p for a process in it; "" if
@@ -244,7 +283,7 @@ func (g *group) holds(p parent, pid int) string {
 	if !slices.Contains(g.dirs, dir) {
 		return ""
 	}
-	limit, err := os.ReadFile(filepath.Join(dir, p.files[p.version][0])) //nolint:gosec // a kernel's file
+	limit, err := os.ReadFile(filepath.Join(dir, p.files[p.version][0]))
 	if err != nil || bytes.Equal(bytes.TrimSpace(limit), []byte("max")) || !slices.Contains(cgroupMembers(dir), pid) {
 		return ""
 	}
@@ -262,7 +301,7 @@ func removeCgroups(ctx context.Context, dirs []string) error {
 }
 
 func cgroupMembers(dir string) []int {
-	data, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) //nolint:gosec // a kernel's file
+	data, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	var pids []int
 	for line := range strings.Lines(string(data)) {
 		if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,7 +93,7 @@ func makeDir(dir string) error {
 
 // lock waits for an exclusive lock on a file, which ends with its closing.
 func lock(file string) (*os.File, error) {
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // our own directory
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func lock(file string) (*os.File, error) {
 
 // locked tells whether somebody holds the lock on a file.
 func locked(file string) bool {
-	f, err := os.OpenFile(file, os.O_RDWR, 0) //nolint:gosec // our own directory
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
 	if err != nil {
 		return false
 	}
@@ -156,7 +157,7 @@ func writeJSON(file string, v any) error {
 }
 
 func readJSON(file string, v any) error {
-	data, err := os.ReadFile(file) //nolint:gosec // our own directory
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
@@ -290,15 +291,25 @@ func reapCgroups(ctx context.Context, parent string) error {
 }
 
 // endMarked kills the processes that carry the mark of one of the sandboxes and
-// waits until there are none.
+// waits until they have ended. While they end they carry nothing any more.
 func endMarked(ctx context.Context, ids map[string]bool) error {
+	killed := map[int]bool{}
 	return eventually(ctx, func() (bool, error) {
-		alive := marked(ids)
-		for _, pid := range alive {
+		maps.DeleteFunc(killed, func(pid int, _ bool) bool { return ended(pid) })
+		for _, pid := range marked(ids) {
+			killed[pid] = true
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		return len(alive) == 0, fmt.Errorf("processes %v do not end", alive)
+		return len(killed) == 0, fmt.Errorf("processes %v do not end", slices.Sorted(maps.Keys(killed)))
 	})
+}
+
+// ended tells whether a process is no more, but for its parent to notice.
+func ended(pid int) bool {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // gone is ended
+	// pid (name) state ...; the name may hold anything.
+	state := bytes.TrimSpace(stat[bytes.LastIndexByte(stat, ')')+1:])
+	return len(state) == 0 || state[0] == 'Z' || state[0] == 'X'
 }
 
 // marked finds the processes of sandboxes by their environment.
@@ -306,7 +317,7 @@ func marked(ids map[string]bool) []int {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	var pids []int
 	for _, file := range files {
-		environ, err := os.ReadFile(file) //nolint:gosec // a kernel's file
+		environ, err := os.ReadFile(file)
 		if err != nil {
 			continue // it has ended, or it is not ours
 		}

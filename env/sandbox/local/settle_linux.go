@@ -96,12 +96,12 @@ func (s *box) memoryHeld(seen supervisor.Observed) string {
 	if s.spec.Memory > 0 && seen.MaxMemory >= 0 && seen.MaxMemory <= s.spec.Memory {
 		return "rlimit" // for each process by itself
 	}
-	return s.group.holds(s.b.cgroups.memory, s.pid)
+	return s.group.holds(s.b.cgroups.memory, s.cmd.Process.Pid)
 }
 
 func (s *box) pidsHeld(seen supervisor.Observed) string {
 	if s.spec.Pids > 0 && seen.MaxPids >= 0 && seen.MaxPids <= int64(s.spec.Pids+seen.Threads) {
 		return "rlimit"
 	}
-	return s.group.holds(s.b.cgroups.pids, s.pid)
+	return s.group.holds(s.b.cgroups.pids, s.cmd.Process.Pid)
 }

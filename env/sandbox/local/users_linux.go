@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ type users struct {
 
 	mu   sync.Mutex
 	held map[int]bool // locks do not tell one holder's apart
-	next int
+	next int          // begins anywhere: others may have state directories of their own
 }
 
 // openUsers returns nil if the harness has no need to drop its rights: it is no
@@ -51,11 +52,11 @@ func openUsers(file string) (*users, error) {
 		}
 		return nil, nil //nolint:nilnil // none can be had, and this root is nobody outside
 	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // our own directory
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &users{file: f, first: first, slots: slots, held: map[int]bool{}}, nil
+	return &users{file: f, first: first, slots: slots, held: map[int]bool{}, next: rand.IntN(slots)}, nil
 }
 
 // idRange chooses ids from the text of a uid_map, and tells whether id 0 is

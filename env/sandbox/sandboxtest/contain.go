@@ -143,9 +143,15 @@ func memoryBombs(t *testing.T, box sandbox.Sandbox) {
 	if box.Info().Mechanism(sandbox.HoldMemory) == "rlimit" {
 		t.Skip("the limit is one for each process here")
 	}
-	const grow = `x=0123456789abcdef; while test ${#x} -lt 33554432; do x=$x$x; done; echo grown; sleep 5`
-	got := attempt(t, box, "for i in 1 2 3 4 5 6 7 8 9 10; do ("+grow+") & done; wait; exit 0")
-	if n := strings.Count(string(got.Output), "grown"); n == 10 {
+	got := attempt(t, box, `
+hold() { x=0123456789abcdef; while test ${#x} -lt 33554432; do x=$x$x; done; touch grown.$1; until test -e stop; do sleep 0.1; done; }
+pids=
+for i in 1 2 3 4 5 6 7 8 9 10; do hold $i & pids="$pids $!"; done
+while kill -0 $pids 2>/dev/null && ! test -e grown.1 -a -e grown.2 -a -e grown.3 -a -e grown.4 -a -e grown.5 -a \
+	-e grown.6 -a -e grown.7 -a -e grown.8 -a -e grown.9 -a -e grown.10; do sleep 0.1; done
+kill -0 $pids && echo all alive
+touch stop`)
+	if strings.Contains(string(got.Output), "all alive") {
 		t.Error("ten processes of 32 MiB fit into 128 MiB")
 	}
 }

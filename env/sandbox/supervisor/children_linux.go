@@ -10,8 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // children are the processes below the supervisor: those it started and those
@@ -159,14 +157,4 @@ func await(ctx context.Context, pid int, ended <-chan syscall.WaitStatus, timeou
 		status = <-ended
 	}
 	return status, timedOut
-}
-
-// restrain makes a fresh child the first to go when memory runs out, and bounds
-// its own memory where no better limit is at hand.
-func restrain(pid int, memory int64) {
-	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("500"), 0)
-	if memory > 0 {
-		limit := unix.Rlimit{Cur: uint64(memory), Max: uint64(memory)}
-		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &limit, nil) // it has ended already
-	}
 }

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,7 @@ import (
 
 // maxCalls bounds the calls that one supervisor serves at once, and with them
 // its threads: see roomForThreads.
-const maxCalls = 8
+const maxCalls = 4
 
 // patience is how much later than promised an answer may come before the
 // supervisor counts as lost: the machine may be busy.
@@ -28,6 +29,7 @@ const patience = 30 * time.Second
 // Close, which are the backend's.
 type Client struct {
 	w     *frameWriter
+	end   io.Closer     // of w
 	slots chan struct{} // one per call under way
 	gone  chan struct{} // closed by receive, when nothing more can come
 
@@ -46,11 +48,12 @@ type call struct {
 }
 
 // NewClient speaks to a supervisor through its standard streams. A goroutine
-// reads from r until it ends; the caller closes both when the supervisor has
-// ended.
-func NewClient(r io.Reader, w io.Writer) *Client {
+// reads from r until it ends; the caller closes r when the supervisor has ended,
+// and w to end it. The client closes w by itself when the channel is broken.
+func NewClient(r io.Reader, w io.WriteCloser) *Client {
 	c := &Client{
 		w:     &frameWriter{to: w},
+		end:   w,
 		slots: make(chan struct{}, maxCalls),
 		gone:  make(chan struct{}),
 		calls: map[uint32]*call{},
@@ -139,9 +142,16 @@ func (c *Client) call(ctx context.Context, op string, args any, body io.Reader, 
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+	select {
 	case <-c.gone:
 		return c.lost()
+	default:
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	late, unwatch := c.watch(ctx)
+	defer unwatch()
 	id, pending := c.register(out)
 	defer c.forget(id)
 	err := c.send(ctx, id, op, args, body, pending)
@@ -150,7 +160,9 @@ func (c *Client) call(ctx context.Context, op string, args any, body io.Reader, 
 		got, err = c.await(ctx, pending)
 	}
 	if err != nil {
-		return c.giveUp(ctx, id, pending, err)
+		err = cmp.Or(context.Cause(ctx), err)
+		stop(err)
+		return c.giveUp(id, pending, late, err)
 	}
 	switch {
 	case got.Error != nil:
@@ -159,6 +171,27 @@ func (c *Client) call(ctx context.Context, op string, args any, body io.Reader, 
 		return nil
 	}
 	return json.Unmarshal(got.Value, value)
+}
+
+// watch gives the supervisor a while to stop what is done in ctx once that has
+// ended. After that the channel is given up: it may be that nobody reads what we
+// are writing.
+func (c *Client) watch(ctx context.Context) (late <-chan struct{}, unwatch func()) {
+	gaveUp, done := make(chan struct{}), make(chan struct{})
+	forget := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-done:
+		case <-timer.C:
+			_ = c.end.Close() // it was of no use
+			close(gaveUp)
+		}
+	})
+	return gaveUp, func() {
+		forget()
+		close(done)
+	}
 }
 
 func (c *Client) register(out io.Writer) (uint32, *call) {
@@ -221,20 +254,17 @@ func (c *Client) await(ctx context.Context, pending *call) (reply, error) {
 
 // giveUp ends a call that nobody wants any more and waits until the supervisor
 // has stopped it, so that nothing of it runs on. It returns why.
-func (c *Client) giveUp(ctx context.Context, id uint32, pending *call, why error) error {
-	if err := c.w.write(frame{kind: frameCancel, id: id}); err != nil {
-		return errors.Join(why, err)
+func (c *Client) giveUp(id uint32, pending *call, late <-chan struct{}, why error) error {
+	if c.w.write(frame{kind: frameCancel, id: id}) != nil {
+		return why
 	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), patience,
-		errors.New("the sandbox's supervisor does not answer"))
-	defer cancel()
 	select {
 	case <-pending.reply:
 		return why
 	case <-c.gone:
 		return errors.Join(why, c.lost())
-	case <-ctx.Done():
-		return errors.Join(why, context.Cause(ctx))
+	case <-late:
+		return errors.Join(why, errors.New("the sandbox's supervisor does not answer"))
 	}
 }
 
@@ -257,6 +287,7 @@ func (c *Client) receive(r *bufio.Reader) {
 	c.why = err
 	c.mu.Unlock()
 	close(c.gone)
+	_ = c.end.Close() // wakes those who write to nobody
 }
 
 func (c *Client) take(f frame) error {

@@ -102,7 +102,7 @@ func (s *server) runIn(ctx context.Context, args execArgs, stdin []byte, out io.
 	if err != nil {
 		return execValue{}, &unstartableError{err}
 	}
-	p := program{dir: dir, stdin: stdin, keep: args.MaxOutput, memory: s.setup.Memory}
+	p := program{dir: dir, stdin: stdin, keep: args.MaxOutput}
 	p.timeout = cmp.Or(args.Timeout, s.setup.Timeout)
 	if args.Fresh {
 		return s.runFresh(ctx, p, args, out)
@@ -113,7 +113,7 @@ func (s *server) runIn(ctx context.Context, args execArgs, stdin []byte, out io.
 func (s *server) runFresh(ctx context.Context, p program, args execArgs, out io.Writer) (execValue, error) {
 	env := maps.Clone(s.setup.Env)
 	maps.Copy(env, args.Env)
-	return s.runText(ctx, p, string(args.Script), env, out)
+	return s.runText(ctx, p, s.shell.fresh(string(args.Script)), env, out)
 }
 
 // runKept runs a command between the state before it and the state after it.

@@ -20,8 +20,7 @@ type program struct {
 	dir     string
 	stdin   []byte
 	timeout time.Duration
-	keep    int   // bytes of output
-	memory  int64 // 0: no limit
+	keep    int // bytes of output
 }
 
 // ran is what became of a program.
@@ -63,7 +62,6 @@ func (c *children) run(ctx context.Context, p program) (ran, error) {
 		_ = unix.Close(pipe[0])
 		return ran{}, &unstartableError{err}
 	}
-	restrain(pid, p.memory)
 	output := listen(pipe[0], p.keep)
 	status, timedOut := await(ctx, pid, ended, p.timeout)
 	return ran{status: status, timedOut: timedOut, output: output.stop()}, nil

@@ -25,7 +25,7 @@ func (s *server) prepare(setup Setup) (any, error) {
 		}
 	}
 	var err error
-	if s.shell, err = findShell(setup.Shell); err != nil {
+	if s.shell, err = findShell(setup.Shell, setup.Memory); err != nil {
 		return nil, err
 	}
 	s.setup, s.session = setup, newSession(setup.Workdir)
@@ -36,6 +36,7 @@ func (s *server) prepare(setup Setup) (any, error) {
 // that they inherit.
 func (s *server) prepareProcess(setup Setup) error {
 	unix.Umask(0o022)
+	_ = os.WriteFile("/proc/self/comm", []byte("talaria-sandbox"), 0) // for people who look at ps
 	// Commands run as the same user: they must not reach into the supervisor's
 	// memory and descriptors, for it speaks for them to the harness.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -44,7 +45,7 @@ func (s *server) prepareProcess(setup Setup) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopting orphans: %w", err)
 	}
-	roomForThreads(maxCalls + 4)
+	roomForThreads(maxCalls + 3)
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0}
 	if setup.Pids > 0 {
 		limits[unix.RLIMIT_NPROC] = uint64(setup.Pids + threads()) //nolint:gosec // positive
@@ -84,14 +85,14 @@ func threads() int {
 	return len(entries)
 }
 
-func findShell(wanted string) (shell, error) {
+func findShell(wanted string, memory int64) (shell, error) {
 	candidates := []string{"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh", "/usr/bin/sh"}
 	if wanted != "" {
 		candidates = []string{wanted}
 	}
 	for _, path := range candidates {
 		if unix.Access(path, unix.X_OK) == nil {
-			return newShell(path), nil
+			return newShell(path, memory), nil
 		}
 	}
 	return shell{}, fmt.Errorf("the sandbox has no shell: none of %s", strings.Join(candidates, ", "))
@@ -120,13 +121,13 @@ func (s *server) observe() (Observed, error) {
 	return seen, err
 }
 
-// memoryLimit asks a shell, because the limit is put on commands one by one.
+// memoryLimit asks a shell, because it puts the limit on itself.
 func (s *server) memoryLimit() (int64, error) {
 	if s.setup.Memory == 0 {
 		return -1, nil
 	}
 	ran, err := s.children.run(context.Background(), program{
-		argv: s.shell.argv("ulimit -d"), dir: "/", keep: 100, memory: s.setup.Memory,
+		argv: s.shell.argv(s.shell.fresh("ulimit -d")), dir: "/", keep: 100,
 	})
 	if err != nil {
 		return -1, fmt.Errorf("looking at the limit on memory: %w", err)

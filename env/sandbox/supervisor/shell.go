@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/talaria-run/talaria/env/sandbox"
@@ -19,12 +19,20 @@ const (
 
 // shell is the program that runs scripts, and what it can do.
 type shell struct {
-	path string
-	bash bool
+	path   string
+	bash   bool
+	limits string // what it is to do before anything else
 }
 
-func newShell(path string) shell {
-	return shell{path: path, bash: filepath.Base(path) == "bash"}
+// newShell bounds the memory of every process of a script, unless memory is 0,
+// and makes them the first to go when memory runs out. The shell does so itself:
+// if the supervisor did it to the shell, it could come too late.
+func newShell(path string, memory int64) shell {
+	limits := "{ echo 500 >/proc/self/oom_score_adj; } 2>/dev/null; "
+	if memory > 0 {
+		limits += "ulimit -d " + strconv.FormatInt(memory>>10, 10) + "; "
+	}
+	return shell{path: path, bash: filepath.Base(path) == "bash", limits: limits}
 }
 
 // argv runs a text. The name after it is what the shell calls itself when it
@@ -35,6 +43,9 @@ func (s shell) argv(text string) []string {
 	}
 	return []string{s.path, "-c", text, "sh"}
 }
+
+// fresh wraps a script that neither takes over a state nor leaves one.
+func (s shell) fresh(script string) string { return s.limits + "eval " + s.quoteScript(script) }
 
 // keeping wraps a script so that it begins in dir, takes over the state from the
 // directory state and leaves its own there. Only builtins are used: a process
@@ -65,7 +76,7 @@ func (s shell) keeping(script, dir, state string, env map[string]string) string 
 		leave,
 		`exit "$1"`,
 	)
-	return strings.Join(parts, "; ")
+	return s.limits + strings.Join(parts, "; ")
 }
 
 // quoteScript quotes a script without ends of line where the shell can, so that
@@ -100,5 +111,11 @@ func parseState(left []byte) (text []byte, dir string, ok bool) {
 
 // isVariable tells whether a shell can have a variable of this name.
 func isVariable(name string) bool {
-	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(name)
+	for i, c := range []byte(name) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
 }
