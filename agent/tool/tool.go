@@ -13,6 +13,7 @@ import (
 
 	"github.com/talaria-run/talaria/agent/tool/answer"
 	"github.com/talaria-run/talaria/agent/tool/calculator"
+	"github.com/talaria-run/talaria/agent/tool/terminal"
 	"github.com/talaria-run/talaria/env"
 )
 
@@ -35,10 +36,12 @@ func Builtin() Registry {
 		Tools: map[string]env.Tool{
 			answer.Name:     answer.Tool(),
 			calculator.Name: calculator.Tool(),
+			terminal.Name:   terminal.Tool(),
 		},
 		Sets: map[string]Set{
-			"answer": {Description: "Submit the final answer.", Tools: []string{answer.Name}},
-			"math":   {Description: "Compute exactly.", Tools: []string{calculator.Name}},
+			"answer":   {Description: "Submit the final answer.", Tools: []string{answer.Name}},
+			"math":     {Description: "Compute exactly.", Tools: []string{calculator.Name}},
+			"terminal": {Description: "Run commands in the task's sandbox.", Tools: []string{terminal.Name}},
 		},
 	}
 }

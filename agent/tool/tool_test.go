@@ -80,7 +80,7 @@ func TestBuiltinToolsAreSound(t *testing.T) {
 		switch {
 		case tool.Name != name:
 			t.Errorf("tool %q is registered as %q", tool.Name, name)
-		case tool.Description == "" || tool.Call == nil || !json.Valid(tool.Parameters):
+		case tool.Description == "" || (tool.Call == nil) == (tool.Bind == nil) || !json.Valid(tool.Parameters):
 			t.Errorf("tool %q lacks a description, a function or a schema", name)
 		case !used[name]:
 			t.Errorf("tool %q is in no toolset", name)

@@ -48,12 +48,13 @@ func (m *Model) random(req *model.Request) (dataset.Message, error) {
 	return say(text), nil
 }
 
-// harmless is a command that does nothing outside of its working directory.
+// harmless is a command that does nothing outside of its working directory and
+// prints nothing that differs from run to run.
 func harmless(r *rand.Rand) string {
 	commands := [...]string{
-		"ls -la", "pwd", "find . -type f | sort | head -n 20", "wc -c * 2>/dev/null", "date > stamp.txt",
-		"mkdir -p scratch && cp -- *.txt scratch/ 2>/dev/null", "sort -- *.txt 2>/dev/null | uniq -c | head", "echo hello > hello.txt",
-		"head -n 3 -- * 2>/dev/null", "env | sort | head -n 5", "touch done", "false",
+		"ls -a", "find . -type f | sort | head -n 20", "wc -c -- * 2>/dev/null", "touch done", "false",
+		"mkdir -p scratch && cp -- *.txt scratch/ 2>/dev/null", "sort -- *.txt 2>/dev/null | uniq -c | head",
+		"echo hello > hello.txt", "head -n 3 -- * 2>/dev/null", "cat -- *.txt 2>/dev/null | tail -n 5",
 	}
 	return commands[r.IntN(len(commands))]
 }
