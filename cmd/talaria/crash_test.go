@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -108,11 +107,6 @@ func ended(t *testing.T, dir string) []string {
 		}
 	}
 	return ids
-}
-
-func episodeOf(e lab.Entry) string {
-	id, _, _ := strings.Cut(e.CallID, "-")
-	return id
 }
 
 func firstSeq(ledger []lab.Entry) int {

@@ -133,3 +133,9 @@ func (l *localLab) awaitHeld(t *testing.T, n int) {
 		return l.held >= n
 	})
 }
+
+// episodeOf is the episode that a request belongs to.
+func episodeOf(e lab.Entry) string {
+	id, _, _ := strings.Cut(e.CallID, "-")
+	return id
+}
