@@ -120,6 +120,25 @@ out: runs
 	return config
 }
 
+// questions is a config of so many questions that the scripted models know the
+// answer of; it needs no lab.
+func questions(t *testing.T, n int) (config string) {
+	t.Helper()
+	dir := t.TempDir()
+	var rows bytes.Buffer
+	for i := range n {
+		fmt.Fprintf(&rows, `{"question":"%d + 1","answer":"%d"}`+"\n", i, i+1)
+	}
+	writeFile(t, filepath.Join(dir, "tasks.jsonl"), rows.String())
+	config = filepath.Join(dir, "questions.yaml")
+	writeFile(t, config, `version: 1
+tasks: {path: tasks.jsonl, columns: {input: question, target: answer}}
+agent: {model: scripted/oracle}
+score: [{name: exact}]
+`)
+	return config
+}
+
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

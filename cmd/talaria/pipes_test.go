@@ -83,15 +83,15 @@ func TestReadersGoAway(t *testing.T) {
 func TestHead(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `{ talaria run bundled:quickstart --out "$0"; echo $? >"$0.code"; } | head -c1`, dir)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `{ talaria run "$1" --out "$0"; echo $? >"$0.code"; } | head -c1`, dir, questions(t, 500))
 	if out, err := cmd.Output(); err != nil || len(out) != 1 {
 		t.Fatalf("head: %v, %q", err, out)
 	}
 	if code := strings.TrimSpace(string(readFile(t, dir+".code"))); code != "0" {
 		t.Errorf("exit code %s, want 0", code)
 	}
-	if n := outcomesOf(recorded(t, dir))[dataset.OutcomeModel]; n != 504 {
-		t.Errorf("%d episodes ended, want 504", n)
+	if n := outcomesOf(recorded(t, dir))[dataset.OutcomeModel]; n != 500 {
+		t.Errorf("%d episodes ended, want 500", n)
 	}
 }
 

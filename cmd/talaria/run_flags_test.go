@@ -13,7 +13,7 @@ import (
 func TestTagsAndSamples(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	mustExit(t, 0, "run", "bundled:quickstart", "--out", dir, "--limit", "3", "--samples", "2", "-m", "scripted/oracle",
+	mustExit(t, 0, "run", questions(t, 9), "--out", dir, "--limit", "3", "--samples", "2", "-m", "scripted/oracle",
 		"--tag", "first", "--tag", "with, comma", "--note", "a note", "--name", "trial")
 	rows := recorded(t, dir)
 	if len(rows) != 6 {

@@ -43,14 +43,14 @@ func TestLiveProgress(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "run")
-			cmd := onTerminal(t, "run bundled:quickstart --out '"+dir+"' --set 'agent.simulate={latency_min: 20ms, latency_max: 40ms}'")
+			cmd := onTerminal(t, "run '"+questions(t, 500)+"' --out '"+dir+"' --set 'agent.simulate={latency_min: 20ms, latency_max: 40ms}'")
 			cmd.Env = append(cmd.Env, test.env...)
 			out, err := cmd.Output()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			screen := string(out)
-			wantTexts(t, screen, "504/504 (100%) done", "model=scripted/oracle")
+			wantTexts(t, screen, "500/500 (100%) done", "default       500    500   1.000  100.0%")
 			if drawn := strings.Contains(screen, "\x1b[3A"); drawn != test.drawn {
 				t.Errorf("drawn over: %v, want %v", drawn, test.drawn)
 			}
