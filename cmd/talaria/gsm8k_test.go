@@ -90,7 +90,15 @@ func published[K comparable](t *testing.T, path string, key func(model, question
 func TestOracleAndLoop(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	stdout, _ := mustExit(t, 0, "run", "bundled:quickstart", "-m", "scripted/oracle", "-m", "scripted/loop", "--out", dir, "--quiet")
+	config := filepath.Join(t.TempDir(), "questions.yaml")
+	writeFile(t, config, `version: 1
+tasks: {path: bundled:quickstart, columns: {id: id, input: question, target: answer}}
+agent: {model: scripted/null, toolsets: [answer, math]}
+score: [{name: exact}]
+samples: 4
+limits: {episode: {turns: 10}}
+`)
+	stdout, _ := mustExit(t, 0, "run", config, "-m", "scripted/oracle", "-m", "scripted/loop", "--out", dir, "--quiet")
 	for _, line := range []string{
 		`model=scripted/oracle 168 168 0 1.000 100.0%`,
 		`model=scripted/loop 168 168 168 0.000 0.0%`,

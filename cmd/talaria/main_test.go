@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/talaria-run/talaria/env/sandbox/supervisor"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -18,6 +20,9 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // TestMain puts the real talaria into PATH: scripts and tests run main itself
 // in a process of its own.
 func TestMain(m *testing.M) {
+	if supervisor.Main(os.Args) { // of a sandbox that a test's talaria has started
+		return
+	}
 	testscript.Main(m, map[string]func(){"talaria": main})
 }
 
