@@ -13,6 +13,7 @@ import (
 
 	"github.com/talaria-run/talaria/agent/tool/answer"
 	"github.com/talaria-run/talaria/agent/tool/calculator"
+	"github.com/talaria-run/talaria/agent/tool/file"
 	"github.com/talaria-run/talaria/agent/tool/terminal"
 	"github.com/talaria-run/talaria/env"
 )
@@ -30,20 +31,24 @@ type Registry struct {
 	Sets  map[string]Set
 }
 
-// Builtin returns a registry of the tools that need nothing but the process.
+// Builtin returns a registry of the tools of this module.
 func Builtin() Registry {
-	return Registry{
-		Tools: map[string]env.Tool{
-			answer.Name:     answer.Tool(),
-			calculator.Name: calculator.Tool(),
-			terminal.Name:   terminal.Tool(),
-		},
+	r := Registry{
+		Tools: map[string]env.Tool{},
 		Sets: map[string]Set{
 			"answer":   {Description: "Submit the final answer.", Tools: []string{answer.Name}},
 			"math":     {Description: "Compute exactly.", Tools: []string{calculator.Name}},
 			"terminal": {Description: "Run commands in the task's sandbox.", Tools: []string{terminal.Name}},
+			"file": {
+				Description: "Read, write, change and search files in the task's sandbox.",
+				Tools:       []string{file.ReadName, file.WriteName, file.PatchName, file.SearchName},
+			},
 		},
 	}
+	for _, t := range append(file.Tools(), answer.Tool(), calculator.Tool(), terminal.Tool()) {
+		r.Tools[t.Name] = t
+	}
+	return r
 }
 
 // Resolve resolves toolsets of [Builtin].
@@ -64,6 +69,18 @@ func (r Registry) Resolve(toolsets []string) ([]env.Tool, error) {
 		tools = append(tools, u.tools[name])
 	}
 	return tools, nil
+}
+
+// SetsOf names the sets that have a tool themselves, not by including others;
+// sorted.
+func (r Registry) SetsOf(tool string) []string {
+	var sets []string
+	for _, name := range slices.Sorted(maps.Keys(r.Sets)) {
+		if slices.Contains(r.Sets[name].Tools, tool) {
+			sets = append(sets, name)
+		}
+	}
+	return sets
 }
 
 // union collects the tools of sets.

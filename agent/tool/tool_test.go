@@ -88,16 +88,63 @@ func TestBuiltinToolsAreSound(t *testing.T) {
 	}
 }
 
+// TestSchemas wants what every provider takes: an object, each of whose
+// properties has a type and a description, and no other.
+func TestSchemas(t *testing.T) {
+	for name, tool := range Builtin().Tools {
+		var s struct {
+			Type       string
+			Properties map[string]struct{ Type, Description string }
+			Required   []string
+			Additional *bool `json:"additionalProperties"`
+		}
+		if err := json.Unmarshal(tool.Parameters, &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Type != "object" || len(s.Properties) == 0 || s.Additional == nil || *s.Additional {
+			t.Errorf("schema of %s: %s", name, tool.Parameters)
+		}
+		for property, p := range s.Properties {
+			if p.Type == "" || p.Description == "" {
+				t.Errorf("%s: property %s lacks a type or a description", name, property)
+			}
+		}
+		for _, required := range s.Required {
+			if _, ok := s.Properties[required]; !ok {
+				t.Errorf("%s: there is no property %s to require", name, required)
+			}
+		}
+	}
+}
+
 func TestResolveBuiltin(t *testing.T) {
-	tools, err := Resolve([]string{"math", "answer"})
-	if err != nil {
-		t.Fatal(err)
+	tests := []struct {
+		sets []string
+		want []string
+	}{
+		{[]string{"math", "answer"}, []string{"calculator", "submit_answer"}},
+		{[]string{"terminal"}, []string{"terminal"}},
+		{[]string{"terminal", "file"}, []string{"patch", "read_file", "search_files", "terminal", "write_file"}},
 	}
-	got := make([]string, 0, len(tools))
-	for _, tool := range tools {
-		got = append(got, tool.Name)
+	for _, tt := range tests {
+		tools, err := Resolve(tt.sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]string, 0, len(tools))
+		for _, tool := range tools {
+			got = append(got, tool.Name)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("tools of %v (-want +got):\n%s", tt.sets, diff)
+		}
 	}
-	if diff := cmp.Diff([]string{"calculator", "submit_answer"}, got); diff != "" {
-		t.Errorf("tools (-want +got):\n%s", diff)
+}
+
+func TestSetsOf(t *testing.T) {
+	for tool, want := range map[string][]string{"read": {"file", "left"}, "run": {"shell"}, "search": {"right"}, "fly": {"broken"}, "swim": nil} {
+		if diff := cmp.Diff(want, registry().SetsOf(tool)); diff != "" {
+			t.Errorf("sets of %s (-want +got):\n%s", tool, diff)
+		}
 	}
 }
