@@ -1,6 +1,8 @@
 package terminal_test
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,20 +129,55 @@ func TestFullDisk(t *testing.T) {
 	if held == "" {
 		t.Skip("this machine's sandboxes have no disk limit")
 	}
-	for name, script := range map[string]string{
-		"bytes": `echo yes >answer; cat /dev/zero >fill`,
-		"files": `echo yes >answer; i=0; while : >f$i; do i=$((i+1)); done 2>/dev/null; cat /dev/zero >fill`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			rewards, err := attempt(t, f, task, script)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if *rewards[0].Value != 0 || !rewards[0].Chosen || !strings.Contains(rewards[0].Explanation, "no room") {
-				t.Errorf("rewards %+v, want 0 for want of room", rewards)
-			}
-		})
+	rewards, err := attempt(t, f, task, `echo yes >answer; cat /dev/zero >fill`)
+	if err != nil {
+		t.Fatal(err)
 	}
+	noRoom(t, rewards)
+}
+
+func noRoom(t *testing.T, rewards []dataset.Reward) {
+	t.Helper()
+	if *rewards[0].Value != 0 || !rewards[0].Chosen || !strings.Contains(rewards[0].Explanation, "no room") {
+		t.Errorf("rewards %+v, want 0 for want of room", rewards)
+	}
+}
+
+// cramped is a backend whose sandboxes kill what makes way for the verifier, as
+// they do when files have used up their memory.
+type cramped struct{ sandbox.Backend }
+
+func (b cramped) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	box, err := b.Backend.Start(ctx, spec)
+	return crampedBox{box}, err
+}
+
+type crampedBox struct{ sandbox.Sandbox }
+
+func (b crampedBox) Exec(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
+	result, err := b.Sandbox.Exec(ctx, cmd)
+	if cmd.Env["SCRATCH"] != "" {
+		result.ExitCode = 137
+	}
+	return result, err
+}
+
+func (b crampedBox) Info() sandbox.Info {
+	info := b.Sandbox.Info()
+	info.Enforced = append(slices.Clone(info.Enforced), sandbox.HoldMemory+":cgroup")
+	return info
+}
+
+func TestFullMemory(t *testing.T) {
+	worlds(t, func(t *testing.T, b sandbox.Backend) {
+		t.Helper()
+		task := newTask("t", sayYes, dataset.TerminalParams{})
+		rewards, err := attempt(t, newFactory(t, env.Setup{Backend: cramped{b}}), task, "echo yes >answer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		noRoom(t, rewards)
+	})
 }
 
 // TestHome keeps from the verifier's programs what the agent left for them.

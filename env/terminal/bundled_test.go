@@ -55,6 +55,10 @@ func TestBundled(t *testing.T) {
 				for _, s := range scripts {
 					plays(t, f, task, s)
 				}
+				// An oracle hands the solution to the agent's own shell.
+				if got := scoreOf(t, f, task, task.Target); got != 1 {
+					t.Errorf("the solution in the agent's shell: reward %v, want 1", got)
+				}
 			})
 		}
 	})

@@ -1,5 +1,7 @@
 #!/bin/sh
 # Judges the state of the working directory; see instruction.md.
+TESTS=${TESTS:-/tests}
+LOGS=${LOGS:-/logs}
 reward=1
 fail() {
 	echo "$1"

@@ -2,6 +2,8 @@
 # Judges the state of the working directory; see instruction.md.
 # It is a function so that no program which it runs can change it on the way.
 verify() {
+	TESTS=${TESTS:-/tests}
+	LOGS=${LOGS:-/logs}
 	reward=1
 	fail() {
 		echo "$1"
