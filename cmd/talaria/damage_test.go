@@ -33,13 +33,14 @@ func copyRun(t *testing.T, dir string) string {
 func reading(dir string) map[string][]string {
 	commands := map[string][]string{"status": {"status", dir}, "resume": {"resume", dir}}
 	if sqlBuiltIn {
+		commands["report"] = []string{"report", dir}
 		commands["query"] = []string{"query", dir, "SELECT * FROM all_attempts JOIN all_messages USING (episode_id, attempt)"}
 	}
 	return commands
 }
 
-// TestDamage breaks a file of a run: status, query and resume each say which
-// one and what to do, and change nothing.
+// TestDamage breaks a file of a run: status, query, report and resume each say
+// which one and what to do, and change nothing.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	whole := finishedRun(t)
