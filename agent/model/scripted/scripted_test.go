@@ -314,39 +314,52 @@ func TestFailures(t *testing.T) {
 // In a task with files the oracle runs its solution in the terminal, and random
 // runs only what harms nothing; both then end.
 func TestInATerminal(t *testing.T) {
-	tools := []model.ToolSpec{
-		{Name: "submit_answer", Parameters: []byte(`{"properties":{"answer":{"type":"string"}},"required":["answer"]}`)},
-		{Name: "terminal", Parameters: []byte(`{"properties":{"command":{"type":"string"}},"required":["command"]}`)},
-		{Name: "write_file", Parameters: []byte(`{"properties":{"path":{"type":"string"}},"required":["path"]}`)},
-	}
 	for _, name := range []string{"oracle", "random"} {
 		m, err := New(name, Options{Solution: func(*dataset.Task) string { return "make it so" }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for seed := range int64(50) {
-			req := model.Request{Tools: tools, Episode: &dataset.Episode{Seed: seed, Task: dataset.Task{Files: fstest.MapFS{}}}}
-			for turn := 0; ; turn++ {
-				resp, err := m.Generate(t.Context(), req)
-				if err != nil {
-					t.Fatal(err)
+			calls := playTerminal(t, m, seed)
+			if len(calls) == 0 || len(calls) > maxToolTurns {
+				t.Fatalf("%s made %d calls", name, len(calls))
+			}
+			for _, c := range calls {
+				if c.Name != "terminal" {
+					t.Errorf("%s called %s", name, c.Name)
 				}
-				if len(resp.Message.ToolCalls) == 0 {
-					if turn == 0 {
-						t.Errorf("%s did nothing", name)
-					}
-					break
-				}
-				call := resp.Message.ToolCalls[0]
-				if call.Name != "terminal" || turn > maxToolTurns {
-					t.Fatalf("%s: call %d is %s", name, turn, call.Name)
-				}
-				if name == "oracle" && call.Arguments != `{"command":"make it so"}` {
-					t.Fatalf("the oracle ran %s", call.Arguments)
-				}
-				resp.Message.Policy = true
-				req.Messages = append(req.Messages, resp.Message)
+			}
+			if want := `{"command":"make it so"}`; name == "oracle" && calls[0].Arguments != want {
+				t.Errorf("the oracle ran %s, want %s", calls[0].Arguments, want)
 			}
 		}
 	}
+}
+
+// playTerminal plays a task with files until the model says something, and
+// returns the calls before that.
+func playTerminal(t *testing.T, m *Model, seed int64) (calls []dataset.ToolCall) {
+	t.Helper()
+	req := model.Request{
+		Episode: &dataset.Episode{Seed: seed, Task: dataset.Task{Files: fstest.MapFS{}}},
+		Tools: []model.ToolSpec{
+			{Name: "submit_answer", Parameters: []byte(`{"properties":{"answer":{"type":"string"}},"required":["answer"]}`)},
+			{Name: "terminal", Parameters: []byte(`{"properties":{"command":{"type":"string"}},"required":["command"]}`)},
+			{Name: "write_file", Parameters: []byte(`{"properties":{"path":{"type":"string"}},"required":["path"]}`)},
+		},
+	}
+	for range maxToolTurns + 2 {
+		resp, err := m.Generate(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(resp.Message.ToolCalls) == 0 {
+			return calls
+		}
+		calls = append(calls, resp.Message.ToolCalls...)
+		resp.Message.Policy = true
+		req.Messages = append(req.Messages, resp.Message)
+	}
+	t.Fatalf("the model goes on after %d calls", len(calls))
+	return nil
 }
