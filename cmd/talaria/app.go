@@ -27,6 +27,7 @@ func newApp(std *stdio) *cli.App {
 			newQueryCommand(std),
 			newReportCommand(std),
 			newTasksCommand(std),
+			newToolsCommand(std),
 			newSandboxCommand(std),
 			newDoctorCommand(std),
 			newLabCommand(std),
