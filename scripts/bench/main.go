@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command bench measures what Talaria costs. Anyone can repeat it:
 //
 //	go run ./scripts/bench harness
