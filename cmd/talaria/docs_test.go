@@ -27,7 +27,7 @@ func TestQueryingPage(t *testing.T) {
 		t.Skip("this build has no SQL")
 	}
 	dir := filepath.Join(t.TempDir(), "quickstart")
-	mustExit(t, 0, "run", "bundled:quickstart", "--out", dir, "--samples", "2", "--quiet")
+	mustExit(t, 0, "run", "bundled:quickstart", "--out", dir, "--samples", "2", "--set", "tasks.1.limit=2", "--quiet")
 	block := regexp.MustCompile("(?s)\n```sql\n(.+?)\n```\n(?:\n```\n(.+?)\n)?")
 	blocks := block.FindAllStringSubmatch(docs(t, "querying.md"), -1)
 	if len(blocks) < 8 {
