@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -160,12 +161,13 @@ func fillMemory(t *testing.T, where string, space bool) {
 	fsys := newMemFS()
 	opts := Options{FS: fsys, PartRows: 2, DiskWait: time.Minute}
 	acked := 0
+	var first atomic.Bool // the first attempt is acknowledged
 	synctest.Test(t, func(t *testing.T) {
 		s := mustCreate(t, crashDir, opts)
 		began := time.Now()
 		fsys.before = func(op memOp) fault {
 			grows := op.kind == "write" || op.kind == "create"
-			if acked > 0 && grows && strings.Contains(op.name, where) && (!space || time.Since(began) < full) {
+			if first.Load() && grows && strings.Contains(op.name, where) && (!space || time.Since(began) < full) {
 				return fault{err: syscall.ENOSPC, half: true}
 			}
 			return fault{}
@@ -174,6 +176,7 @@ func fillMemory(t *testing.T, where string, space bool) {
 		for i := 0; i < 9 && err == nil; i++ {
 			if err = s.Write(t.Context(), []*dataset.Trajectory{sampleTrajectory(i, false)}); err == nil {
 				acked++
+				first.Store(true)
 				synctest.Wait()
 			}
 		}

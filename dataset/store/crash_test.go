@@ -18,12 +18,15 @@ func inBubble(t *testing.T, st *story, fsys FS) {
 	})
 }
 
+// brief reports whether a sweep is to take samples only.
+func brief() bool { return testing.Short() || underRace }
+
 // TestCrashAtEveryOperation stops the process at each operation of the file
-// layer in turn, at some of them in short mode.
+// layer in turn, at some of them in a brief test.
 func TestCrashAtEveryOperation(t *testing.T) {
 	stride := 1
-	if testing.Short() {
-		stride = 13
+	if brief() {
+		stride = 17
 	}
 	for _, sequences := range []bool{false, true} {
 		t.Run(fmt.Sprintf("sequences=%t", sequences), func(t *testing.T) {
@@ -65,14 +68,17 @@ func last(log []string) string {
 // TestCrashInRecovery stops the process at each operation of Open, after a
 // crash that left parts, segments and call lines.
 func TestCrashInRecovery(t *testing.T) {
-	read := map[string]*Rows{}
+	read, stride := map[string]*Rows{}, 1
+	if brief() {
+		stride = 6
+	}
 	for _, at := range []int{100, 180} {
 		st := &story{sequences: true, parts: read}
 		first := newMemFS()
 		first.before = func(op memOp) fault { return fault{stop: op.n == at} }
 		inBubble(t, st, first)
 		for _, mode := range []crashMode{dropUnsynced, keepUnsynced} {
-			for n := 0; !recoveryStopsAt(t, n, st, first, mode); n++ {
+			for n := 0; !recoveryStopsAt(t, n, st, first, mode); n += stride {
 			}
 		}
 	}
@@ -102,8 +108,8 @@ func recoveryStopsAt(t *testing.T, n int, st *story, first *memFS, mode crashMod
 func TestFaultThenCrash(t *testing.T) {
 	read := map[string]*Rows{}
 	stride := 1
-	if testing.Short() {
-		stride = 9
+	if brief() {
+		stride = 19
 	}
 	for n := 0; ; n += stride {
 		failure := []error{syscall.EIO, syscall.ENOSPC}[n/stride%2]
@@ -133,8 +139,8 @@ func TestFaultThenCrash(t *testing.T) {
 // what was acknowledged in spite of the failures must be there.
 func TestFaultsThenCrash(t *testing.T) {
 	rounds := 100
-	if testing.Short() {
-		rounds = 40
+	if brief() {
+		rounds = 20
 	}
 	read := map[string]*Rows{}
 	for seed := range rounds {

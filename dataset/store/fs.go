@@ -52,6 +52,7 @@ type sizedReader interface {
 const (
 	toRead   = os.O_RDONLY
 	toAppend = os.O_RDWR | os.O_APPEND | os.O_CREATE
+	toCut    = os.O_RDWR // a file opened to append cannot be cut everywhere
 	toCreate = os.O_RDWR | os.O_APPEND | os.O_CREATE | os.O_TRUNC
 )
 

@@ -140,45 +140,35 @@ func appendPart(fsys FS, dir string, size int64, p Part) (newSize int64, err err
 	if err != nil {
 		return size, err
 	}
+	if err := cutManifest(fsys, dir, size); err != nil {
+		return size, err
+	}
 	f, err := fsys.OpenFile(filepath.Join(dir, manifestFile), toAppend)
 	if err != nil {
 		return size, fmt.Errorf("opening the manifest: %w", err)
 	}
-	err = appendLine(f, size, b)
+	err = writeAll(f, b)
+	if err == nil {
+		err = f.Sync()
+	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return size, fmt.Errorf("appending to the manifest: %w", err)
 	}
 	return size + int64(len(b)), nil
 }
 
-func appendLine(f File, size int64, b []byte) error {
-	if err := cutTo(f, size); err != nil {
-		return err
-	}
-	if err := writeAll(f, b); err != nil {
-		return err
-	}
-	return f.Sync()
-}
-
-// cutTo truncates a file that is longer than size.
-func cutTo(f File, size int64) error {
-	have, err := f.Size()
-	if err != nil || have <= size {
-		return err
-	}
-	return f.Truncate(size)
-}
-
-// cutManifest removes a torn last line.
+// cutManifest removes what follows the good lines, if anything does.
 func cutManifest(fsys FS, dir string, size int64) error {
-	f, err := fsys.OpenFile(filepath.Join(dir, manifestFile), toAppend)
+	f, err := fsys.OpenFile(filepath.Join(dir, manifestFile), toCut)
 	if err != nil {
 		return fmt.Errorf("opening the manifest: %w", err)
 	}
-	err = cutTo(f, size)
-	if err == nil {
-		err = f.Sync()
+	have, err := f.Size()
+	if err == nil && have > size {
+		err = f.Truncate(size)
+		if err == nil {
+			err = f.Sync()
+		}
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("cutting the manifest's torn last line: %w", err)

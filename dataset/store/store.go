@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-run/talaria/dataset"
@@ -68,6 +69,7 @@ type Store struct {
 	tasks map[[16]byte]bool // whose row this invocation has written; Write's
 	index *Index            // as of opening, then the caller's
 	spent dataset.Books     // as of opening
+	ended atomic.Int64      // the latest end of an attempt written here, in microseconds
 
 	committer *committer
 	stopped   chan struct{} // closed when the committer has ended

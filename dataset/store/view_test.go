@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -142,7 +143,9 @@ func TestLateRewards(t *testing.T) {
 	mustWrite(t, s, unscored, sampleTrajectory(1, false), sampleTrajectory(2, false))
 	late := []dataset.LateReward{
 		{EpisodeID: sampleEpisode(0).ID, Reward: dataset.Reward{Name: "exact", Source: dataset.FromScorer, Value: new(1.0), Chosen: true, ScorerHash: "new"}},
-		{EpisodeID: sampleEpisode(1).ID, Reward: dataset.Reward{Name: "group", Source: dataset.FromGroup, Value: new(0.25), Chosen: true}},
+		{EpisodeID: sampleEpisode(1).ID, Reward: dataset.Reward{ // with a clock that went back
+			Name: "group", Source: dataset.FromGroup, Value: new(0.25), Chosen: true, CreatedAt: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC),
+		}},
 		{EpisodeID: sampleEpisode(2).ID, Reward: dataset.Reward{Name: "label", Source: dataset.FromHuman, Value: new(9.0)}},
 	}
 	if err := s.Rewards(t.Context(), late); err != nil {

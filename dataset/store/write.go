@@ -35,11 +35,22 @@ func (s *Store) encode(tr *dataset.Trajectory) (record, error) {
 	rows := new(Rows)
 	s.flat.trajectory(rows, tr)
 	s.newTasks(rows, tr)
+	s.seeEnd(rows)
 	err := insist(s.log, s.opts.DiskWait, "blob", func() error { return s.blobs.moveAll(rows) })
 	if err != nil {
 		return record{}, err
 	}
 	return s.enc.rows(kindAttempt, lineAttempt, rows)
+}
+
+// seeEnd keeps the latest end of an attempt. Only Write, which one goroutine
+// calls, sets it.
+func (s *Store) seeEnd(rows *Rows) {
+	latest := s.ended.Load()
+	for i := range rows.Attempts {
+		latest = max(latest, rows.Attempts[i].EndedAt)
+	}
+	s.ended.Store(latest)
 }
 
 func (s *Store) newTasks(rows *Rows, tr *dataset.Trajectory) {
@@ -72,6 +83,9 @@ func (s *Store) Rewards(ctx context.Context, late []dataset.LateReward) error {
 	rows := &Rows{Rewards: make([]RewardRow, len(late))}
 	for i := range late {
 		rows.Rewards[i] = s.flat.lateReward(late[i])
+		// Younger than any attempt beside it: that is how a part tells a late
+		// reward from an attempt's own, whatever the clock did.
+		rows.Rewards[i].CreatedAt = max(rows.Rewards[i].CreatedAt, s.ended.Load()+1)
 	}
 	r, err := s.enc.rows(kindReward, lineReward, rows)
 	if err != nil {
