@@ -65,7 +65,6 @@ func which(t *testing.T, program string) string {
 }
 
 func searchCases() []toolCase {
-	with := with
 	return []toolCase{
 		{name: "lines", params: with("pattern", "alpha"), want: ".hidden/h.txt:1:alpha hidden\na.txt:1:alpha\na.txt:3:alpha beta\nsub/b.py:1:x = 'alpha'\n[results 1-4 of 4]"},
 		{name: "in a directory", params: with("pattern", "alpha", "path", "sub"), want: "sub/b.py:1:x = 'alpha'\n[results 1-1 of 1]"},
