@@ -26,7 +26,7 @@ type committer struct {
 	parts    chan *batch   // to the part writer; one batch may wait; closed at the end
 	taken    chan struct{} // from the part writer: it took a batch; room for one
 	partErr  chan error    // from the part writer: it gave up; room for one
-	orphaned func(inflight) ([]record, error)
+	orphaned func(*inflight) ([]record, error)
 
 	journal journal
 	batch   *batch
@@ -147,7 +147,7 @@ func (c *committer) persist(records []*record, sync bool) error {
 func (c *committer) book(records []*record) {
 	for _, r := range records {
 		if !r.kind.hasRows() {
-			c.journal.calls.note(*r)
+			c.journal.calls.note(r.call, r.kind)
 			continue
 		}
 		if len(c.batch.rows) == 0 {
@@ -170,7 +170,7 @@ func (c *committer) handOver() {
 	full := c.batch
 	full.number = c.journal.number
 	c.closeSegment()
-	if len(c.journal.calls.lines) > 0 {
+	if len(c.journal.calls.attempts) > 0 {
 		if err := c.persist(nil, true); err != nil {
 			c.fail(err)
 			return
@@ -226,10 +226,10 @@ func (c *committer) drain() {
 
 // buryOrphans records attempts whose calls are known and that nobody will end.
 func (c *committer) buryOrphans() error {
-	if len(c.journal.calls.lines) == 0 {
+	if len(c.journal.calls.attempts) == 0 {
 		return nil
 	}
-	orphans, err := c.orphaned(c.journal.calls)
+	orphans, err := c.orphaned(&c.journal.calls)
 	if err != nil || len(orphans) == 0 {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/talaria-run/talaria/dataset"
 )
 
 const segmentSuffix = ".jsonl.zst"
@@ -45,6 +47,7 @@ func segments(fsys FS, dir string) ([]int, error) {
 // journal appends records to segments. It belongs to the committer.
 type journal struct {
 	fsys  FS
+	enc   *encoder
 	dir   string // of the segments
 	next  int    // number of the next segment
 	seq   uint64 // of the latest record
@@ -71,10 +74,6 @@ func (j *journal) write(records []*record, sync bool) error {
 		}
 	}
 	for _, r := range records {
-		if r.seq == 0 { // else it is written a second time, after an error
-			j.seq++
-			r.seq = j.seq
-		}
 		if err := j.append(r); err != nil {
 			return err
 		}
@@ -101,15 +100,17 @@ func (j *journal) open() error {
 	}
 	j.file, j.number, j.acked, j.listed = f, number, false, false
 	j.buf = j.buf[:0]
-	for _, r := range j.calls.all() {
-		if err := j.append(&r); err != nil {
-			return err
-		}
-	}
-	return nil
+	return j.calls.lines(func(row CallRow, phase dataset.CallPhase) error {
+		r := j.enc.call(row, phase)
+		return j.append(&r)
+	})
 }
 
 func (j *journal) append(r *record) error {
+	if r.seq == 0 { // else it is written a second time, after an error
+		j.seq++
+		r.seq = j.seq
+	}
 	j.buf = appendFrame(j.buf, r.kind, r.seq, r.body, r.sum)
 	if len(j.buf) < writeChunk {
 		return nil

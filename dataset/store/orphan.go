@@ -10,37 +10,35 @@ import (
 
 // orphans makes trajectories of attempts whose calls were recorded and that
 // never ended: the process was killed. recorded tells which attempts have rows.
-func orphans(calls inflight, recorded func(attemptKey) bool) []*dataset.Trajectory {
+func orphans(calls *inflight, recorded func(attemptKey) bool) []*dataset.Trajectory {
 	var trs []*dataset.Trajectory
 	for _, key := range calls.order {
-		lines := calls.lines[key]
-		if len(lines) == 0 || recorded(key) {
+		a := calls.attempts[key]
+		if a == nil || recorded(key) {
 			continue
 		}
-		delete(calls.lines, key) // an attempt may stand in order twice
-		trs = append(trs, killed(lines))
+		delete(calls.attempts, key) // an attempt may stand in order twice
+		trs = append(trs, a.killed())
 	}
 	return trs
 }
 
-// killed is the trajectory of an attempt of which only call lines are left: its
-// cost and the calls themselves.
-func killed(lines []record) *dataset.Trajectory {
-	slices.SortStableFunc(lines, func(a, b record) int { return cmp.Compare(a.call.startUS, b.call.startUS) })
-	first := lines[0].call
+// killed is the trajectory of an attempt of which only calls are left: its cost
+// and the calls themselves.
+func (a *attemptCalls) killed() *dataset.Trajectory {
+	slices.SortStableFunc(a.calls, func(x, y callState) int { return cmp.Compare(x.startUS, y.startUS) })
 	tr := &dataset.Trajectory{
-		Episode:    first.row.episode(),
+		Episode:    a.of.episode(),
 		ExitReason: dataset.ExitKilled,
 		Error:      "the process ended before the attempt did",
-		StartedAt:  fromMicros(first.startUS),
-		EndedAt:    fromMicros(first.row.AtUS),
+		StartedAt:  fromMicros(a.calls[0].startUS),
 	}
-	for i := range lines {
-		c := &lines[i].call
-		end := c.row.end(lines[i].kind)
+	for i := range a.calls {
+		c := &a.calls[i]
+		end := c.booked()
 		tr.Books.Add(end)
 		tr.Spans = append(tr.Spans, c.span(end, tr.StartedAt))
-		if at := fromMicros(c.row.AtUS); at.After(tr.EndedAt) {
+		if at := fromMicros(max(c.startUS, c.endUS)); at.After(tr.EndedAt) {
 			tr.EndedAt = at
 		}
 	}
@@ -48,16 +46,32 @@ func killed(lines []record) *dataset.Trajectory {
 	return tr
 }
 
-// end is the call as the books take it: one without an end may have been paid
-// for, and nobody knows how much.
-func (r *CallRow) end(kind recordKind) dataset.Call {
-	c := dataset.Call{Phase: dataset.CallEnd, CallID: r.CallID, Agent: r.Agent, AtUnixUS: r.AtUS}
-	if kind == kindCallStart {
-		c.Unreported, c.ErrorClass = 1, string(dataset.ExitKilled)
-		return c
+// booked is the call as the books take it: one without an end may have been
+// paid for, and nobody knows how much.
+func (c *callState) booked() dataset.Call {
+	call := dataset.Call{Phase: dataset.CallEnd, CallID: c.callID, Agent: c.agent, AtUnixUS: c.endUS}
+	if !c.ended {
+		call.Unreported, call.ErrorClass = 1, string(dataset.ExitKilled)
+		return call
 	}
-	c.Usage, c.CostNanoUSD, c.Unreported, c.ErrorClass = r.Usage, r.CostNanoUSD, r.Unreported, r.ErrorClass
-	return c
+	call.Usage, call.CostNanoUSD, call.Unreported, call.ErrorClass = c.usage, c.cost, c.unreported, c.errorClass
+	return call
+}
+
+func (c *callState) span(booked dataset.Call, attemptStart time.Time) dataset.Span {
+	start := fromMicros(c.startUS)
+	s := dataset.Span{
+		ID: c.callID, Kind: dataset.SpanModel, Name: "generate", Agent: c.agent, CallID: c.callID,
+		Start: start.Sub(attemptStart), Status: "ok", ErrorClass: booked.ErrorClass,
+		Usage: booked.Usage, CostNanoUSD: booked.CostNanoUSD,
+	}
+	if c.ended {
+		s.Duration = fromMicros(c.endUS).Sub(start)
+	}
+	if booked.ErrorClass != "" {
+		s.Status = "error"
+	}
+	return s
 }
 
 func (r *CallRow) episode() dataset.Episode {
@@ -70,15 +84,10 @@ func (r *CallRow) episode() dataset.Episode {
 	}
 }
 
-func (c *callRef) span(end dataset.Call, attemptStart time.Time) dataset.Span {
-	start := fromMicros(c.startUS)
-	s := dataset.Span{
-		ID: c.callID, Kind: dataset.SpanModel, Name: "generate", Agent: c.row.Agent, CallID: c.callID,
-		Start: start.Sub(attemptStart), Duration: fromMicros(c.row.AtUS).Sub(start),
-		Status: "ok", ErrorClass: end.ErrorClass, Usage: end.Usage, CostNanoUSD: end.CostNanoUSD,
-	}
-	if end.ErrorClass != "" {
-		s.Status = "error"
-	}
-	return s
+// identity is the row without what differs between an attempt's calls.
+func (r *CallRow) identity() CallRow {
+	of := *r
+	of.CallID, of.Agent, of.AtUS, of.StartUS = "", "", 0, 0
+	of.Usage, of.CostNanoUSD, of.Unreported, of.ErrorClass = nil, nil, 0, ""
+	return of
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
 // partWriter writes parts and commits them. It belongs to one goroutine.
@@ -14,14 +13,14 @@ type partWriter struct {
 	fsys     FS
 	dir      string
 	metadata map[string]string
-	codec    *zstd.Codec
+	codec    *checkedCodec
 	size     int64 // of the manifest
 }
 
 func newPartWriter(fsys FS, dir string, run Run, manifestSize int64) *partWriter {
 	return &partWriter{
 		fsys: fsys, dir: dir, metadata: fileMetadata(run), size: manifestSize,
-		codec: &zstd.Codec{Level: zstd.SpeedFastest},
+		codec: newCheckedCodec(),
 	}
 }
 

@@ -50,6 +50,7 @@ type CallRow struct {
 	Split       *string `json:"split"`
 
 	// The rest is of a call_end.
+	StartUS     int64          `json:"start_us"` // when the call began, 0 if that is not known here
 	Usage       *dataset.Usage `json:"usage"`
 	CostNanoUSD *int64         `json:"cost_nanousd"`
 	Unreported  int            `json:"unreported"`
@@ -63,24 +64,9 @@ type record struct {
 	body []byte // one zstd frame with one JSON line
 	sum  uint32 // checksum of body
 
-	rows  *Rows // of an attempt or rewards
-	bytes int   // length of the JSON line, about what the rows hold in memory
-	call  callRef
-}
-
-// callRef is what the committer keeps of a call line.
-type callRef struct {
-	of      attemptKey
-	callID  string
-	startUS int64 // when the call began, as far as it is known
-	row     CallRow
-}
-
-func refOf(row CallRow) callRef {
-	return callRef{
-		of:     attemptKey{row.EpisodeID, int32Clamp(row.Attempt)},
-		callID: row.CallID, startUS: row.AtUS, row: row,
-	}
+	rows  *Rows    // of an attempt or rewards
+	bytes int      // length of the JSON line, about what the rows hold in memory
+	call  *CallRow // of a call line
 }
 
 // attemptKey is the key of the attempts table.
@@ -137,7 +123,7 @@ func (e *encoder) call(row CallRow, phase dataset.CallPhase) record {
 	if phase == dataset.CallEnd {
 		kind = kindCallEnd
 	}
-	return record{kind: kind, body: body, sum: checksum(body), call: refOf(row)}
+	return record{kind: kind, body: body, sum: checksum(body), call: &row}
 }
 
 func (e *encoder) wrap(b []byte) []byte {
@@ -178,6 +164,9 @@ func appendCall(b []byte, r *CallRow, phase dataset.CallPhase) []byte {
 }
 
 func appendEnd(b []byte, r *CallRow) []byte {
+	if r.StartUS != 0 {
+		b = appendInt(b, "start_us", r.StartUS)
+	}
 	if u := r.Usage; u != nil {
 		b = append(b, `"usage":{`...)
 		b = appendInt(b, "input_tokens", u.Input)

@@ -209,8 +209,8 @@ func (r *recovery) frame(f frame) error {
 	}
 	r.seen[f.seq] = true
 	normalise(&l.Rows)
-	for _, c := range l.Calls {
-		r.calls.note(record{kind: f.kind, call: refOf(c)})
+	for i := range l.Calls {
+		r.calls.note(&l.Calls[i], f.kind)
 	}
 	return r.add(&l.Rows)
 }
@@ -240,7 +240,7 @@ func normalise(rows *Rows) {
 
 // orphans adds the rows of attempts that the crash cut off.
 func (r *recovery) orphans() error {
-	trs := orphans(r.calls, func(k attemptKey) bool { return r.recorded[k] || r.s.isRecorded(k) })
+	trs := orphans(&r.calls, func(k attemptKey) bool { return r.recorded[k] || r.s.isRecorded(k) })
 	for _, tr := range trs {
 		var rows Rows
 		r.s.flat.trajectory(&rows, tr)
@@ -317,7 +317,7 @@ func (s *Store) cleanUp(v survey) error {
 }
 
 // killedRecords are the records of attempts in flight that nobody will end.
-func (s *Store) killedRecords(calls inflight) ([]record, error) {
+func (s *Store) killedRecords(calls *inflight) ([]record, error) {
 	var records []record
 	for _, tr := range orphans(calls, s.isRecorded) {
 		rec, err := s.encodeAttempt(tr)

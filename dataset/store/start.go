@@ -122,7 +122,7 @@ func (s *Store) launch(w *partWriter, next int) {
 		stop: make(chan struct{}), parts: make(chan *batch, 1),
 		taken: make(chan struct{}, 1), partErr: make(chan error, 1),
 		journal: journal{
-			fsys: s.fsys, dir: filepath.Join(s.dir, journalDir),
+			fsys: s.fsys, enc: s.enc, dir: filepath.Join(s.dir, journalDir),
 			next: next, seq: uint64(next) << 32, //nolint:gosec // next is not negative
 		},
 		batch: &batch{},
