@@ -158,7 +158,7 @@ func (st *story) known(fsys *memFS, mode crashMode, further bool) bool {
 	image := sha256.New()
 	for _, path := range fsys.files("/") {
 		b, err := readFile(fsys, path)
-		fmt.Fprintln(image, path, len(b), err)
+		image.Write(fmt.Appendln(nil, path, len(b), err))
 		image.Write(b)
 	}
 	calls := st.synced
