@@ -43,7 +43,7 @@ func TestLiveProgress(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "run")
-			cmd := onTerminal(t, "run '"+questions(t, 500)+"' --out '"+dir+"' --set 'agent.simulate={latency_min: 20ms, latency_max: 40ms}'")
+			cmd := onTerminal(t, "run '"+questions(t, 500)+"' --out '"+dir+"' --concurrency 16 --set 'agent.simulate={latency_min: 20ms, latency_max: 40ms}'")
 			cmd.Env = append(cmd.Env, test.env...)
 			out, err := cmd.Output()
 			if err != nil {
