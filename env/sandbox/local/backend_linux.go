@@ -24,8 +24,12 @@ type Backend struct {
 	self    *os.File // our own program
 	spawner *spawner
 
+	want   int // sandboxes ahead of need
+	making sync.WaitGroup
+
 	mu     sync.Mutex
 	boxes  map[*box]struct{}
+	ahead  []*box // of boxes: those that nobody has asked for yet
 	closed bool
 }
 
@@ -35,7 +39,7 @@ var _ sandbox.Backend = (*Backend)(nil)
 // before anything is spent: the error is then a [sandbox.UnavailableError].
 // Close must be called.
 func New(ctx context.Context, opts Options) (*Backend, error) {
-	b := &Backend{boxes: map[*box]struct{}{}}
+	b := &Backend{want: opts.Ahead, boxes: map[*box]struct{}{}}
 	err := b.open(opts)
 	if err == nil {
 		err = b.confine(ctx, opts)
@@ -96,7 +100,7 @@ func (b *Backend) confine(ctx context.Context, opts Options) error {
 
 // try starts a sandbox with limits and ends it.
 func (b *Backend) try(ctx context.Context) error {
-	s, err := b.Start(ctx, sandbox.Spec{Memory: 64 << 20, Pids: 16})
+	s, err := b.start(ctx, sandbox.Spec{Memory: 64 << 20, Pids: 16})
 	if err != nil {
 		return err
 	}
@@ -114,21 +118,80 @@ func (b *Backend) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	if spec.Image != "" {
 		return nil, fmt.Errorf("starting a sandbox: backend %s cannot run images, such as %s", Name, spec.Image)
 	}
-	s := newBox(b, spec)
+	s, err := b.start(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("starting a sandbox: %w", err)
+	}
+	b.refill(context.WithoutCancel(ctx), s.kind)
+	return s, nil
+}
+
+func (b *Backend) start(ctx context.Context, spec sandbox.Spec) (*box, error) {
+	s := b.takeAhead(kindOf(spec))
+	if s == nil {
+		var err error
+		if s, err = b.launch(ctx, kindOf(spec)); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.furnish(ctx, spec); err != nil {
+		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+// launch has a sandbox of a kind boot.
+func (b *Backend) launch(ctx context.Context, k kind) (*box, error) {
+	s := newBox(b, k)
 	if err := b.admit(s); err != nil {
 		return nil, err
 	}
-	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting a sandbox: %w", err), s.Close(context.WithoutCancel(ctx)))
+	if err := s.launch(ctx); err != nil {
+		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 	}
 	return s, nil
+}
+
+// takeAhead takes a sandbox of a kind that was started ahead of need; nil if
+// there is none.
+func (b *Backend) takeAhead(k kind) *box {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// Those that something has killed are cleared away with the backend.
+	b.ahead = slices.DeleteFunc(b.ahead, (*box).gone)
+	i := slices.IndexFunc(b.ahead, func(s *box) bool { return s.kind == k })
+	if i < 0 {
+		return nil
+	}
+	s := b.ahead[i]
+	b.ahead = slices.Delete(b.ahead, i, i+1)
+	return s
+}
+
+// refill starts another sandbox of the kind that was asked for last, so that the
+// next one who asks does not have to wait for it to boot.
+func (b *Backend) refill(ctx context.Context, k kind) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || len(b.ahead) >= b.want {
+		return
+	}
+	b.making.Go(func() {
+		s, err := b.launch(ctx, k)
+		if err != nil {
+			return // whoever asks next will see the same
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.ahead = append(b.ahead, s)
+	})
 }
 
 func (b *Backend) admit(s *box) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return errors.New("starting a sandbox: the backend is closed")
+		return errors.New("the backend is closed")
 	}
 	b.boxes[s] = struct{}{}
 	return nil
@@ -145,11 +208,14 @@ func (b *Backend) Close(ctx context.Context) error {
 	b.mu.Lock()
 	closed := b.closed
 	b.closed = true
-	alive := slices.Collect(maps.Keys(b.boxes))
 	b.mu.Unlock()
 	if closed {
 		return nil
 	}
+	b.making.Wait()
+	b.mu.Lock()
+	alive := slices.Collect(maps.Keys(b.boxes))
+	b.mu.Unlock()
 	errs := make([]error, len(alive))
 	var ending sync.WaitGroup
 	for i, s := range alive {

@@ -130,6 +130,46 @@ func TestBackendClosed(t *testing.T) {
 	}
 }
 
+// TestAhead sees that what was started ahead of need is as good as what was not.
+func TestAhead(t *testing.T) {
+	b := open(t, Options{Ahead: 2})
+	spec := sandbox.Spec{Memory: 64 << 20, Pids: 32}
+	ready := func() []*box {
+		b.making.Wait()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return slices.Clone(b.ahead)
+	}
+	_, cold := run(t, b, spec, "true")
+	if n := len(ready()); n != 1 {
+		t.Fatalf("%d sandboxes are ready", n)
+	}
+	first := ready()[0].info.ID
+	if _, info := run(t, b, sandbox.Spec{}, "true"); info.ID == first || len(ready()) != 2 {
+		t.Errorf("%s was taken for something else, or %d are ready", first, len(ready()))
+	}
+	got, warm := run(t, b, spec, `pwd; echo "$HOME"; ls -A`)
+	if warm.ID != first {
+		t.Errorf("%s was not taken but %s", first, warm.ID)
+	}
+	if diff := cmp.Diff(cold.Enforced, warm.Enforced); diff != "" {
+		t.Errorf("enforced (-cold +ahead):\n%s", diff)
+	}
+	if want := "/workspace\n/home/agent\n"; string(got.Output) != want {
+		t.Errorf("it says %q, want %q", got.Output, want)
+	}
+	for _, s := range ready() {
+		if err := syscall.Kill(supervisorOf(t, s), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		<-s.Gone()
+	}
+	run(t, b, spec, "true")
+	if n := len(ready()); n != 1 {
+		t.Errorf("after those ready were killed there are %d", n)
+	}
+}
+
 func TestImageRefused(t *testing.T) {
 	b := open(t, Options{})
 	if _, err := b.Start(t.Context(), sandbox.Spec{Image: "debian:12"}); err == nil || !strings.Contains(err.Error(), "debian:12") {
@@ -165,7 +205,7 @@ func TestStateMess(t *testing.T) {
 	}
 	for _, mess := range []string{
 		"rm -rf %[1]s/*", "chmod 0 %[1]s", "rm -f %[1]s/*; mkdir -p %[1]s/kept/x %[1]s/left/y", "mkfifo %[1]s/left", "head -c 100000000 /dev/zero > %[1]s/fill",
-		"ln -sf /etc/passwd %[1]s/left", "rm -f %[1]s/kept; ln -s /usr/bin/env %[1]s/kept",
+		"ln -sf /etc/passwd %[1]s/left", "rm -f %[1]s/kept; ln -s /usr/bin/env %[1]s/kept", "rm -f %[1]s/kept; mkfifo %[1]s/kept",
 	} {
 		if _, err := box.Exec(t.Context(), sandbox.Command{Script: "export A=1; " + fmt.Sprintf(mess, stateFS)}); err != nil {
 			t.Errorf("%s: %v", mess, err)

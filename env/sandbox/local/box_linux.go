@@ -19,11 +19,31 @@ import (
 	"github.com/talaria-run/talaria/env/sandbox/supervisor"
 )
 
+// kind is what has to be known of a sandbox when its processes start. Those of
+// one kind can be started before it is known what for.
+type kind struct {
+	network      string
+	files        int64 // how large its own file system may become; 0: no limit
+	memory, pids bool  // whether it needs a cgroup for them
+}
+
+// kindOf is what a spec needs. The files are never without a limit if memory has
+// one, for they lie in memory.
+func kindOf(spec sandbox.Spec) kind {
+	return kind{
+		network: cmp.Or(spec.Network, sandbox.NetworkNone),
+		files:   cmp.Or(spec.Disk, spec.Memory),
+		memory:  spec.Memory > 0,
+		pids:    spec.Pids > 0,
+	}
+}
+
 // box is one sandbox.
 type box struct {
 	*supervisor.Client
 	b    *Backend
-	spec sandbox.Spec
+	kind kind
+	spec sandbox.Spec // from furnish on
 	info sandbox.Info
 
 	user    int // 0: the harness's own
@@ -39,8 +59,8 @@ type box struct {
 
 var _ sandbox.Sandbox = (*box)(nil)
 
-func newBox(b *Backend, spec sandbox.Spec) *box {
-	return &box{b: b, spec: spec, info: sandbox.Info{ID: newToken(), Backend: Name}}
+func newBox(b *Backend, k kind) *box {
+	return &box{b: b, kind: k, info: sandbox.Info{ID: newToken(), Backend: Name}}
 }
 
 // Info implements [sandbox.Sandbox].
@@ -48,38 +68,50 @@ func (s *box) Info() sandbox.Info { return s.info }
 
 func (s *box) defers(undo func(context.Context) error) { s.undo = append(s.undo, undo) }
 
-// start brings the sandbox up. What it has got by the time it fails is for Close
-// to give back.
-func (s *box) start(ctx context.Context) error {
+// launch starts the processes of the sandbox, which boot by themselves. What it
+// has got by the time it fails is for Close to give back.
+func (s *box) launch(ctx context.Context) error {
 	s.defers(func(context.Context) error { s.b.dismiss(s); return nil })
+	if err := s.takeUser(); err != nil {
+		return err
+	}
+	var err error
+	s.group, err = s.b.cgroups.newGroup(s.info.ID, s.kind)
+	s.defers(s.group.remove)
+	if err != nil {
+		return err
+	}
+	return s.run(ctx)
+}
+
+// furnish makes of a sandbox that boots what the spec asks for.
+func (s *box) furnish(ctx context.Context, spec sandbox.Spec) error {
+	s.spec = spec
 	leave, err := s.b.owner.enter(record{
-		ID: s.info.ID, Labels: s.spec.Labels, Started: time.Now().UTC(), Confined: s.b.Confined(),
+		ID: s.info.ID, Labels: spec.Labels, Started: time.Now().UTC(), Confined: s.b.Confined(),
 	})
 	s.defers(func(context.Context) error { return leave() })
 	if err != nil {
 		return err
 	}
-	if err := s.takeUser(); err != nil {
-		return err
-	}
-	s.group, err = s.b.cgroups.newGroup(s.info.ID, s.memory(), s.pids())
-	s.defers(s.group.remove)
-	if err != nil {
-		return err
-	}
-	if err := s.launch(ctx); err != nil {
-		return err
-	}
 	seen, err := s.Setup(ctx, s.setup())
+	if err != nil && s.gone() {
+		return errors.Join(err, s.complaint())
+	}
 	if err != nil {
-		select {
-		case <-s.Gone():
-			return errors.Join(err, s.complaint())
-		default:
-			return err
-		}
+		return err
 	}
 	return s.settle(seen)
+}
+
+// gone tells whether the supervisor has ended.
+func (s *box) gone() bool {
+	select {
+	case <-s.Gone():
+		return true
+	default:
+		return false
+	}
 }
 
 // takeUser takes a user for the sandbox, if there is a choice.
@@ -94,28 +126,6 @@ func (s *box) takeUser() error {
 	s.user = id
 	s.defers(func(context.Context) error { return release() })
 	return nil
-}
-
-// files is how large the sandbox's own file system may become. It is never
-// without a limit if memory has one, for its files are memory.
-func (s *box) files() int64 { return cmp.Or(s.spec.Disk, s.spec.Memory) }
-
-// memory is what the processes and the files may take together, which the
-// kernel does not tell apart. Nothing but processes can thus run out of it, and
-// ending those helps.
-func (s *box) memory() int64 {
-	if s.spec.Memory == 0 || !s.b.Confined() {
-		return s.spec.Memory
-	}
-	return s.spec.Memory + s.files() + stateMax
-}
-
-// pids leaves the supervisor room to start in; settle takes the rest of it back.
-func (s *box) pids() int {
-	if s.spec.Pids == 0 {
-		return 0
-	}
-	return s.spec.Pids + 64
 }
 
 // channel are the ends of the supervisor's standard streams.
@@ -159,12 +169,12 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// launch starts the supervisor, by bubblewrap where that is at hand, and speaks
-// to it from then on.
-func (s *box) launch(ctx context.Context) error {
+// run starts the supervisor, by bubblewrap where that is at hand, and speaks to
+// it from then on.
+func (s *box) run(ctx context.Context) error {
 	alone := context.WithoutCancel(ctx) // it outlives the start
 	if s.b.Confined() {
-		s.cmd = s.b.bwrap.command(alone, s.spec.Network, s.files())
+		s.cmd = s.b.bwrap.command(alone, s.kind)
 	} else {
 		s.cmd = exec.CommandContext(alone, selfPath, supervisor.Arg) //nolint:gosec // our own program
 		if err := s.makeDir(); err != nil {
@@ -177,10 +187,13 @@ func (s *box) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.spawn(); err != nil {
+	err = s.spawn()
+	if s.cmd.Process != nil {
+		s.defers(s.end)
+	}
+	if err != nil {
 		return fmt.Errorf("running %s: %w", s.cmd.Path, err)
 	}
-	s.defers(s.end)
 	s.Client = supervisor.NewClient(s.channel.replies, s.channel.requests)
 	return nil
 }

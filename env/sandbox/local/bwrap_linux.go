@@ -84,9 +84,9 @@ func (b *bwrap) tmpfs(dir string, size int64) []string {
 	return []string{"--tmpfs", dir}
 }
 
-// args are the arguments for one sandbox. The root is one file system in memory
-// of the given size (0: no limit), the system is mounted over it.
-func (b *bwrap) args(network string, size int64) []string {
+// args are the arguments for one sandbox. The root is one file system in memory,
+// the system is mounted over it.
+func (b *bwrap) args(k kind) []string {
 	args := []string{
 		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--uid", userID, "--gid", userID, "--hostname", hostName,
@@ -95,16 +95,16 @@ func (b *bwrap) args(network string, size int64) []string {
 	if b.noNesting {
 		args = append(args, "--disable-userns")
 	}
-	if network != sandbox.NetworkHost {
+	if k.network != sandbox.NetworkHost {
 		args = append(args, "--unshare-net")
 	}
-	args = append(args, b.tmpfs("/", size)...)
+	args = append(args, b.tmpfs("/", k.files)...)
 	return append(args, b.mounts...)
 }
 
 // command is the sandbox's supervisor under bubblewrap.
-func (b *bwrap) command(ctx context.Context, network string, size int64) *exec.Cmd {
-	args := append(b.args(network, size), "--", selfPath, supervisor.Arg)
+func (b *bwrap) command(ctx context.Context, k kind) *exec.Cmd {
+	args := append(b.args(k), "--", selfPath, supervisor.Arg)
 	return exec.CommandContext(ctx, b.path, args...) //nolint:gosec // our own arguments
 }
 

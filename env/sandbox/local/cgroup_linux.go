@@ -191,12 +191,11 @@ type group struct {
 	dirs []string
 }
 
-// newGroup makes the cgroups that the limits need, where they can be had. A
-// limit of 0 is none.
-func (c *cgroups) newGroup(id string, memory int64, pids int) (*group, error) {
+// newGroup makes the cgroups that a kind of sandbox needs, where they can be had.
+func (c *cgroups) newGroup(id string, k kind) (*group, error) {
 	g := &group{id: id, of: c}
-	for p, limit := range map[*parent]int64{&c.memory: memory, &c.pids: int64(pids)} {
-		if p.dir == "" || limit == 0 {
+	for p, needed := range map[*parent]bool{&c.memory: k.memory, &c.pids: k.pids} {
+		if p.dir == "" || !needed {
 			continue
 		}
 		dir := filepath.Join(p.dir, id)
@@ -206,11 +205,20 @@ func (c *cgroups) newGroup(id string, memory int64, pids int) (*group, error) {
 		if !slices.Contains(g.dirs, dir) {
 			g.dirs = append(g.dirs, dir)
 		}
-		if err := p.limit(dir, limit); err != nil {
-			return g, err
-		}
 	}
 	return g, nil
+}
+
+// limit sets the limits of the cgroups that there are.
+func (g *group) limit(memory int64, pids int) error {
+	for p, limit := range map[*parent]int64{&g.of.memory: memory, &g.of.pids: int64(pids)} {
+		if dir := filepath.Join(p.dir, g.id); slices.Contains(g.dirs, dir) {
+			if err := p.limit(dir, limit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (p parent) limit(dir string, limit int64) error {
@@ -224,11 +232,6 @@ func (p parent) limit(dir string, limit int64) error {
 		}
 	}
 	return nil
-}
-
-// limitPids changes the limit on processes.
-func (g *group) limitPids(limit int) error {
-	return g.of.pids.limit(filepath.Join(g.of.pids.dir, g.id), int64(limit))
 }
 
 // start starts a command within the cgroups, so that no process of it is ever

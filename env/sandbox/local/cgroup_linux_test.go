@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,8 +91,8 @@ func TestCgroup2(t *testing.T) {
 		t.Skip("version 2 of cgroups has no limit on huge pages here")
 	}
 	c := &cgroups{memory: p}
-	g, err := c.newGroup("one", 4<<20, 0)
-	if err != nil {
+	g, err := c.newGroup("one", kind{memory: true})
+	if err := errors.Join(err, g.limit(4<<20, 0)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "sleep", "1000")

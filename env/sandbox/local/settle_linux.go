@@ -47,14 +47,22 @@ func (s *box) setup() supervisor.Setup {
 	return setup
 }
 
-// settle finds out what holds, from what the supervisor has seen and what the
-// kernel says.
+// memory is what the processes and the files may take together, which the
+// kernel does not tell apart. Nothing but processes can thus run out of it, and
+// ending those helps.
+func (s *box) memory() int64 {
+	if s.spec.Memory == 0 || !s.b.Confined() {
+		return s.spec.Memory
+	}
+	return s.spec.Memory + s.kind.files + stateMax
+}
+
+// settle sets the limits and finds out what holds, from what the supervisor has
+// seen and what the kernel says. The supervisor's own threads do not count
+// against the commands.
 func (s *box) settle(seen supervisor.Observed) error {
-	if s.spec.Pids > 0 && s.b.cgroups.pids.dir != "" {
-		// The supervisor's own threads do not count against the commands.
-		if err := s.group.limitPids(s.spec.Pids + seen.Threads); err != nil {
-			return err
-		}
+	if err := s.group.limit(s.memory(), s.spec.Pids+seen.Threads); err != nil {
+		return err
 	}
 	held := map[string]string{
 		sandbox.HoldTime:   "supervisor",
@@ -80,7 +88,7 @@ func (s *box) settle(seen supervisor.Observed) error {
 	if apart("user") && !seen.CanNest {
 		held[sandbox.HoldNesting] = "limit"
 	}
-	if size := s.files(); apart("mnt") && size > 0 && seen.DiskBytes <= size+int64(os.Getpagesize()) {
+	if size := s.kind.files; apart("mnt") && size > 0 && seen.DiskBytes <= size+int64(os.Getpagesize()) {
 		held[sandbox.HoldDisk] = "tmpfs"
 	}
 	for name, mechanism := range held {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/talaria-run/talaria/env/sandbox"
 )
@@ -18,6 +19,7 @@ func runCommands(t *testing.T, b sandbox.Backend) {
 	t.Run("huge output", func(t *testing.T) { testHugeOutput(t, b) })
 	t.Run("one after another", func(t *testing.T) { testTurns(t, b) })
 	t.Run("fresh ones beside", func(t *testing.T) { testBeside(t, b) })
+	t.Run("kill overtakes", func(t *testing.T) { testKillOvertakes(t, b) })
 	t.Run("cancelled", func(t *testing.T) { testCancelled(t, b) })
 	t.Run("bad commands", func(t *testing.T) {
 		box := start(t, b, sandbox.Spec{})
@@ -87,6 +89,38 @@ func testBeside(t *testing.T, b sandbox.Backend) {
 	if err := <-waiting; err != nil {
 		t.Error(err)
 	}
+}
+
+// testKillOvertakes sees that Kill waits for no command, however many there are.
+func testKillOvertakes(t *testing.T, b sandbox.Backend) {
+	t.Helper()
+	box := start(t, b, sandbox.Spec{})
+	var all sync.WaitGroup
+	const n = 6
+	codes := make(chan int, n)
+	for i := range n {
+		all.Go(func() {
+			got, err := box.Exec(t.Context(), sandbox.Command{Script: "touch begun; sleep 1000", Fresh: i%2 == 0, Timeout: 2 * patience})
+			if err != nil {
+				t.Error(err)
+			}
+			codes <- got.ExitCode
+		})
+	}
+	for ended := 0; ended < n; {
+		if err := box.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case code := <-codes:
+			ended++
+			if code != 137 {
+				t.Errorf("a command ended with %d", code)
+			}
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	all.Wait()
 }
 
 func testCancelled(t *testing.T, b sandbox.Backend) {

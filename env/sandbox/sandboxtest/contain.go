@@ -144,13 +144,22 @@ func memoryBombs(t *testing.T, box sandbox.Sandbox) {
 		t.Skip("the limit is one for each process here")
 	}
 	got := attempt(t, box, `
-hold() { x=0123456789abcdef; while test ${#x} -lt 33554432; do x=$x$x; done; touch grown.$1; until test -e stop; do sleep 0.1; done; }
+hold() {
+	x=0123456789abcdef
+	while test ${#x} -lt 33554432; do x=$x$x; done
+	touch grown.$1
+	until test -e stop; do sleep 0.1; done
+}
+alive() { for pid in $pids; do kill -0 $pid 2>/dev/null || return 1; done; }
+grown() { for i in 1 2 3 4 5 6 7 8 9 10; do test -e grown.$i || return 1; done; }
 pids=
 for i in 1 2 3 4 5 6 7 8 9 10; do hold $i & pids="$pids $!"; done
-while kill -0 $pids 2>/dev/null && ! test -e grown.1 -a -e grown.2 -a -e grown.3 -a -e grown.4 -a -e grown.5 -a \
-	-e grown.6 -a -e grown.7 -a -e grown.8 -a -e grown.9 -a -e grown.10; do sleep 0.1; done
-kill -0 $pids && echo all alive
+while alive && ! grown; do sleep 0.1; done
+alive && echo all alive
 touch stop`)
+	if got.TimedOut {
+		t.Error("the processes neither grew nor ended")
+	}
 	if strings.Contains(string(got.Output), "all alive") {
 		t.Error("ten processes of 32 MiB fit into 128 MiB")
 	}

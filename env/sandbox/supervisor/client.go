@@ -30,6 +30,7 @@ const patience = 30 * time.Second
 type Client struct {
 	w     *frameWriter
 	end   io.Closer     // of w
+	turn  chan struct{} // of size one: held by the command that keeps state
 	slots chan struct{} // one per call under way
 	gone  chan struct{} // closed by receive, when nothing more can come
 
@@ -54,6 +55,7 @@ func NewClient(r io.Reader, w io.WriteCloser) *Client {
 	c := &Client{
 		w:     &frameWriter{to: w},
 		end:   w,
+		turn:  make(chan struct{}, 1),
 		slots: make(chan struct{}, maxCalls),
 		gone:  make(chan struct{}),
 		calls: map[uint32]*call{},
@@ -72,11 +74,20 @@ func (c *Client) Setup(ctx context.Context, setup Setup) (Observed, error) {
 	return seen, err
 }
 
-// Exec implements [sandbox.Sandbox].
+// Exec implements [sandbox.Sandbox]. Commands that wait for their turn do so
+// here, where they are in nobody's way.
 func (c *Client) Exec(ctx context.Context, cmd sandbox.Command) (sandbox.Result, error) {
 	args, err := newExecArgs(cmd)
 	if err != nil {
 		return sandbox.Result{}, err
+	}
+	if !cmd.Fresh {
+		select {
+		case c.turn <- struct{}{}:
+			defer func() { <-c.turn }()
+		case <-ctx.Done():
+			return sandbox.Result{}, fmt.Errorf("running a command: %w", context.Cause(ctx))
+		}
 	}
 	var value execValue
 	output := &bounded{room: args.MaxOutput}
@@ -135,13 +146,15 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 // call performs one operation: it sends args and the body, hands data to out as
-// it comes, and decodes the value of the reply.
+// it comes, and decodes the value of the reply. Kill waits for no other call.
 func (c *Client) call(ctx context.Context, op string, args any, body io.Reader, out io.Writer, value any) error {
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if op != opKill {
+		select {
+		case c.slots <- struct{}{}:
+			defer func() { <-c.slots }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	select {
 	case <-c.gone:
@@ -154,7 +167,10 @@ func (c *Client) call(ctx context.Context, op string, args any, body io.Reader, 
 	defer unwatch()
 	id, pending := c.register(out)
 	defer c.forget(id)
-	err := c.send(ctx, id, op, args, body, pending)
+	if err := c.open(id, op, args); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	err := c.send(ctx, id, body, pending)
 	var got reply
 	if err == nil {
 		got, err = c.await(ctx, pending)
@@ -209,24 +225,28 @@ func (c *Client) forget(id uint32) {
 	delete(c.calls, id)
 }
 
-// send sends a call with its body, of which it drops the rest once there is a
-// reply.
-func (c *Client) send(ctx context.Context, id uint32, op string, args any, body io.Reader, pending *call) error {
+// open begins a call.
+func (c *Client) open(id uint32, op string, args any) error {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return err
 	}
-	if err := c.w.writeJSON(frameCall, id, request{Op: op, Args: raw}); err != nil {
-		return err
-	}
+	return c.w.writeJSON(frameCall, id, request{Op: op, Args: raw})
+}
+
+// send sends the body of a call, of which it drops the rest once there is a
+// reply.
+func (c *Client) send(ctx context.Context, id uint32, body io.Reader, pending *call) error {
 	piece := make([]byte, frameChunk)
 	for body != nil && len(pending.reply) == 0 {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		n, err := body.Read(piece)
-		if err := c.w.write(frame{kind: frameData, id: id, payload: piece[:n]}); err != nil {
-			return err
+		if n > 0 {
+			if err := c.w.write(frame{kind: frameData, id: id, payload: piece[:n]}); err != nil {
+				return err
+			}
 		}
 		if errors.Is(err, io.EOF) {
 			break

@@ -17,17 +17,12 @@ import (
 	"github.com/talaria-run/talaria/env/sandbox"
 )
 
-// session is what is kept from one command to the next.
+// session is what is kept from one command to the next. Of the commands that
+// keep state there is one at a time, but files are read beside it.
 type session struct {
-	turn chan struct{} // of size one: held by the command that keeps state
-
 	mu   sync.Mutex
 	dir  string // where the last command ended
 	text []byte // restores variables and functions; nil at the beginning
-}
-
-func newSession(dir string) *session {
-	return &session{turn: make(chan struct{}, 1), dir: dir}
 }
 
 // at is an absolute name, or one relative to the session's directory.
@@ -63,14 +58,6 @@ func (s *server) exec(ctx context.Context, args execArgs, body io.Reader, out io
 	stdin, err := io.ReadAll(body)
 	if err != nil {
 		return execValue{}, err
-	}
-	if !args.Fresh {
-		select {
-		case s.session.turn <- struct{}{}:
-			defer func() { <-s.session.turn }()
-		case <-ctx.Done():
-			return execValue{}, ctx.Err()
-		}
 	}
 	value, err := s.runIn(ctx, args, stdin, out)
 	if why, ok := errors.AsType[*unstartableError](err); ok {
@@ -152,11 +139,11 @@ func (s *server) runKept(ctx context.Context, p program, args execArgs, out io.W
 	return value, nil
 }
 
-// putState writes a file of the state directory. Commands can reach that too:
-// if one has made a mess there, it is cleared away.
+// putState makes a file of the state directory. Commands can reach that too: if
+// one has made a mess there, it is cleared away.
 func (s *server) putState(name string, data []byte) error {
 	file := filepath.Join(s.setup.State, name)
-	if err := os.WriteFile(file, data, 0o600); err == nil {
+	if makeFile(file, data) == nil {
 		return nil
 	}
 	_ = os.MkdirAll(s.setup.State, 0o700)
@@ -168,7 +155,7 @@ func (s *server) putState(name string, data []byte) error {
 	for _, entry := range entries {
 		_ = RemoveTree(filepath.Join(s.setup.State, entry.Name()))
 	}
-	return os.WriteFile(file, data, 0o600)
+	return makeFile(file, data)
 }
 
 // maxArg is how long a text may be as one argument of a process; Linux allows

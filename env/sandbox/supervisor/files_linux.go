@@ -98,6 +98,19 @@ func (s *server) download(args treeArgs, out io.Writer) (err error) {
 	return sandbox.Pack(out, root.FS(), base)
 }
 
+// makeFile makes a file anew: what lay there may be no file, or have readers.
+func makeFile(name string, data []byte) error {
+	if err := RemoveTree(name); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
+}
+
 // RemoveTree removes what lies at name, also where its owner has locked
 // directories for itself. What is not there is removed.
 func RemoveTree(name string) error {

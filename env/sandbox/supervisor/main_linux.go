@@ -54,7 +54,8 @@ func keepDescriptors() {
 type server struct {
 	w        *frameWriter
 	children *children
-	scripts  atomic.Int64 // numbers those that are too long for an argument
+	threads  *sync.WaitGroup // until there are all that will be needed
+	scripts  atomic.Int64    // numbers those that are too long for an argument
 
 	// Written by the first call, before any other is answered.
 	setup   Setup
@@ -72,7 +73,10 @@ type served struct {
 }
 
 func newServer(to io.Writer) *server {
-	return &server{w: &frameWriter{to: to}, children: newChildren(), calls: map[uint32]*served{}}
+	return &server{
+		w: &frameWriter{to: to}, children: newChildren(), calls: map[uint32]*served{},
+		threads: roomForThreads(maxCalls + 3),
+	}
 }
 
 // serve reads calls until the channel ends. The handlers read what belongs to

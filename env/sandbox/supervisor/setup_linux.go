@@ -28,7 +28,7 @@ func (s *server) prepare(setup Setup) (any, error) {
 	if s.shell, err = findShell(setup.Shell, setup.Memory); err != nil {
 		return nil, err
 	}
-	s.setup, s.session = setup, newSession(setup.Workdir)
+	s.setup, s.session = setup, &session{dir: setup.Workdir}
 	return s.observe()
 }
 
@@ -45,7 +45,7 @@ func (s *server) prepareProcess(setup Setup) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopting orphans: %w", err)
 	}
-	roomForThreads(maxCalls + 3)
+	s.threads.Wait()
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0}
 	if setup.Pids > 0 {
 		limits[unix.RLIMIT_NPROC] = uint64(setup.Pids + threads()) //nolint:gosec // positive
@@ -61,20 +61,18 @@ func (s *server) prepareProcess(setup Setup) error {
 // roomForThreads makes the runtime start n threads now, which it keeps. A Go
 // program dies when it needs a thread and cannot have one, as when commands
 // have used up the sandbox's processes.
-func roomForThreads(n int) {
-	var started sync.WaitGroup
-	release := make(chan struct{})
+func roomForThreads(n int) *sync.WaitGroup {
+	var started, ended sync.WaitGroup
 	started.Add(n)
 	for range n {
-		go func() {
+		ended.Go(func() {
 			runtime.LockOSThread() // so that each needs a thread of its own
 			defer runtime.UnlockOSThread()
 			started.Done()
-			<-release
-		}()
+			started.Wait()
+		})
 	}
-	started.Wait()
-	close(release)
+	return &ended
 }
 
 func threads() int {
