@@ -45,8 +45,14 @@ func absolute(v *value, f field) {
 	}
 }
 
+// harborPrefix stands before the directory of task folders.
+const harborPrefix = "harbor:"
+
 // absolutePath leaves names of embedded files alone.
 func absolutePath(path, dir string) string {
+	if folder, ok := strings.CutPrefix(path, harborPrefix); ok {
+		return harborPrefix + absolutePath(folder, dir)
+	}
 	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, bundledPrefix) {
 		return path
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-run/talaria/agent"
 	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/agent/model/scripted"
 	"github.com/talaria-run/talaria/agent/tool"
 	"github.com/talaria-run/talaria/configs"
 	"github.com/talaria-run/talaria/dataset"
@@ -57,7 +58,7 @@ func newAssembly(cfg *configs.Run, std *stdio) (*assembly, error) {
 		cfg: cfg, std: std, prices: list, budget: &budget{}, calls: &ledger{},
 		endpoints: endpoints{ceiling: cfg.Limits.Concurrency.Requests, byURL: map[string]endpoint{}},
 		replays:   replays{},
-		sandboxes: sandboxes{cfg: cfg},
+		sandboxes: sandboxes{cfg: cfg, log: std.log},
 	}, nil
 }
 
@@ -70,7 +71,8 @@ type prices struct {
 // of is the table for a model of an endpoint: list prices are those of the
 // provider itself, not of others that serve a model under the same name.
 func (p prices) of(run *configs.Run) *model.PriceTable {
-	if base := run.Agent.BaseURL; base != "" && base != openAIBase {
+	ours := strings.HasPrefix(run.Agent.Model, scripted.Provider+"/") // no endpoint serves them
+	if base := run.Agent.BaseURL; base != "" && base != openAIBase && !ours {
 		return p.own
 	}
 	return p.list

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/talaria-run/talaria/configs"
@@ -16,6 +17,7 @@ func sandboxedEnvs() map[string]bool { return map[string]bool{"terminal": true} 
 // sandboxes starts the backend of a run when the first env asks for it.
 type sandboxes struct {
 	cfg     *configs.Run
+	log     *slog.Logger
 	backend *local.Backend // nil until then
 }
 
@@ -29,6 +31,9 @@ func (s *sandboxes) setup(ctx context.Context, run *configs.Run, envName string)
 		if err != nil {
 			return nil, sandbox.Spec{}, err
 		}
+		if err := s.reap(ctx); err != nil {
+			return nil, sandbox.Spec{}, err
+		}
 		s.backend, err = local.New(ctx, local.Options{AllowUnconfined: allowed})
 		if err != nil {
 			return nil, sandbox.Spec{}, fmt.Errorf("%s: %w", run.Place("sandbox.backend"), err)
@@ -39,6 +44,18 @@ func (s *sandboxes) setup(ctx context.Context, run *configs.Run, envName string)
 		Network: c.Network, Memory: int64(c.Memory), Disk: int64(c.Disk), Pids: c.Pids, Timeout: c.Timeout,
 		Labels: sandbox.Labels{Run: run.Name},
 	}, nil
+}
+
+// reap removes what runs have left that were killed.
+func (s *sandboxes) reap(ctx context.Context) error {
+	gone, err := local.Reap(ctx, local.Options{})
+	if err != nil {
+		return fmt.Errorf("removing the sandboxes of runs that were killed: %w", err)
+	}
+	if len(gone) > 0 {
+		s.log.Info("removed sandboxes of runs that were killed", slog.Int("count", len(gone)))
+	}
+	return nil
 }
 
 // unconfined tells whether commands may run outside of a sandbox where this

@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/talaria-run/talaria/env/sandbox/local"
-	"github.com/talaria-run/talaria/eval/table"
 )
 
 type doctorOptions struct{ Format string }
@@ -50,7 +51,7 @@ func runDoctor(ctx context.Context, opts doctorOptions, std *stdio) error {
 		return err
 	}
 	if bad > 0 {
-		return errors.New("sandboxes do not hold all that they should: see the column fix")
+		return errors.New("sandboxes do not hold all that they should: each line that is missing has its fix")
 	}
 	return nil
 }
@@ -59,14 +60,18 @@ func printFindings(std *stdio, format string, found []finding) error {
 	if format == "json" {
 		return json.NewEncoder(std.out).Encode(found)
 	}
-	rows := make([][]any, len(found))
-	for i, f := range found {
+	for _, f := range found {
 		state := "ok"
 		if !f.OK {
 			state = "missing"
 		}
-		rows[i] = []any{f.Name, state, f.Detail, f.Fix}
+		line := fmt.Sprintf("%-10s %-8s %s\n", f.Name, state, f.Detail)
+		if f.Fix != "" {
+			line += "           fix: " + f.Fix + "\n"
+		}
+		if _, err := io.WriteString(std.out, line); err != nil {
+			return err
+		}
 	}
-	columns := []table.Column{{Name: "sandbox"}, {Name: "state"}, {Name: "found"}, {Name: "fix"}}
-	return table.Write(std.out, table.Table, columns, table.All(rows))
+	return nil
 }

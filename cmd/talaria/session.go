@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,10 @@ func (s *session) check(ctx context.Context) (err error) {
 	tasks, err := s.sources.count(ctx)
 	if err != nil {
 		return err
+	}
+	if out := s.sources.leftOut(); len(out) > 0 {
+		s.std.log.Warn("tasks are left out: this machine cannot run them",
+			slog.Int("count", len(out)), slog.String("tasks", strings.Join(out, ", ")))
 	}
 	s.total = tasks * len(s.cells) * s.cfg.Samples
 	return checkDescriptors(s.cfg, s.made.endpoints)

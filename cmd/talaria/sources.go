@@ -92,6 +92,18 @@ func (s sources) skipped() int {
 	return n
 }
 
+// leftOut tells which tasks the last pass left out because this machine cannot
+// run them, each with its reason.
+func (s sources) leftOut() []string {
+	var all []string
+	for _, src := range s {
+		for _, skip := range src.Skipped() {
+			all = append(all, skip.Task+" ("+skip.Reason+")")
+		}
+	}
+	return all
+}
+
 // fingerprints tell which files the tasks came from.
 func (s sources) fingerprints() ([]store.Fingerprint, error) {
 	var all []store.Fingerprint

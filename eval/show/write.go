@@ -115,7 +115,7 @@ func (p *printer) episode(t *Trajectory, a *Attempt) {
 	p.line(indent+"started "+clock(a.StartedAt), "took "+seconds(a.TotalMS)+":",
 		part("setup", a.SetupMS), part("model", a.ModelMS), part("throttled", a.ThrottleMS), part("tools", a.ToolMS), part("scoring", a.ScoreMS), part("queued before", a.QueuedMS))
 	if a.ErrorClass != nil || a.Error != nil {
-		p.block("error: ", strings.TrimSuffix(deref(a.ErrorClass)+": "+deref(a.Error), ": "))
+		p.block("error: ", strings.Trim(deref(a.ErrorClass)+": "+deref(a.Error), ": "))
 	}
 	if a.Answer != nil {
 		p.block("answer: ", *a.Answer)
