@@ -32,7 +32,7 @@ func Build(ctx context.Context, db *query.DB) (*Report, error) {
 			continue
 		}
 		v := variant(s, cellsOf(t.cells, s.Key), ledgerOf(t.ledgers, s.Key), r.RewardRange)
-		v.Model, v.Params = s.Model, json.RawMessage(cmp.Or(s.Params, "null"))
+		v.Env, v.Model, v.Params = s.Env, s.Model, json.RawMessage(cmp.Or(s.Params, "null"))
 		r.Variants = append(r.Variants, v)
 	}
 	return r, nil

@@ -30,6 +30,7 @@ ORDER BY ALL`
 // summary is what is counted over the episodes of a variant, or of all.
 type summary struct {
 	Key
+	Env          string   `json:"env"`
 	Model        string   `json:"model"`
 	Params       string   `json:"params"`
 	Episodes     int      `json:"episodes"`
@@ -51,7 +52,7 @@ type summary struct {
 const summariesSQL = `
 SELECT coalesce(run_id, '') AS run_id, coalesce(variant, '') AS variant, coalesce(variant_hash, '') AS variant_hash,
   grouping(run_id, variant, variant_hash) > 0 AS is_grand_total,
-  coalesce(min(model), '') AS model, coalesce(min(variant_params), '') AS params,
+  coalesce(min(env), '') AS env, coalesce(min(model), '') AS model, coalesce(min(variant_params), '') AS params,
   count(*) AS episodes,
   count(*) FILTER (outcome = 'task') AS task,
   count(*) FILTER (outcome = 'infra') AS infra,

@@ -59,6 +59,7 @@ type Key struct {
 // Variant is how one variant of one run did.
 type Variant struct {
 	Key
+	Env    string          `json:"env"`    // empty for the total
 	Model  string          `json:"model"`  // empty for the total
 	Params json.RawMessage `json:"params"` // the swept keys; null for the total
 

@@ -51,11 +51,25 @@ func (r *Report) writeText(w io.Writer) error {
 	return err
 }
 
-// labels name variants: by their name alone while that says which run it is.
-type labels struct{ runs map[string]string }
+// labels name variants: by their name alone while that says which run and env it
+// is.
+type labels struct {
+	runs map[string]string // by id, where there are several
+	envs map[Key]string    // of variants whose name others of the run have too
+}
 
 func newLabels(r *Report) labels {
-	l := labels{runs: map[string]string{}}
+	l := labels{runs: map[string]string{}, envs: map[Key]string{}}
+	first := map[Key]Variant{} // by run and name
+	for _, v := range r.Variants {
+		name := Key{RunID: v.RunID, Variant: v.Variant}
+		other, again := first[name]
+		if !again {
+			first[name] = v
+			continue
+		}
+		l.envs[other.Key], l.envs[v.Key] = other.Env, v.Env
+	}
 	if len(r.Runs) < 2 {
 		return l
 	}
@@ -69,10 +83,14 @@ func (l labels) of(k Key) string {
 	if k == (Key{}) {
 		return "all"
 	}
+	name := k.Variant
 	if run, ok := l.runs[k.RunID]; ok {
-		return run + " " + k.Variant
+		name = run + " " + name
 	}
-	return k.Variant
+	if env, ok := l.envs[k]; ok {
+		name += " (" + env + ")"
+	}
+	return name
 }
 
 const shortID = 8
