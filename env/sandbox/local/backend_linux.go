@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/talaria-run/talaria/env/sandbox"
 )
@@ -66,11 +69,39 @@ func (b *Backend) open(opts Options) error {
 	if b.users, err = openUsers(filepath.Join(state, usersFile)); err != nil {
 		return err
 	}
-	if b.self, err = os.Open("/proc/self/exe"); err != nil {
+	if b.self, err = openSelf(b.users != nil); err != nil {
 		return fmt.Errorf("opening our own program: %w", err)
 	}
 	b.spawner = newSpawner()
 	return nil
+}
+
+// openSelf opens our own program. If others are to run it who may not, which is
+// so after a build with a strict umask, it is a copy in memory.
+func openSelf(forOthers bool) (*os.File, error) {
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return nil, err
+	}
+	info, err := self.Stat()
+	if err == nil && (!forOthers || info.Mode().Perm()&0o005 == 0o005) {
+		return self, nil
+	}
+	defer func() { _ = self.Close() }() // read only
+	fd, err := unix.MemfdCreate("talaria", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	written := os.NewFile(uintptr(fd), "talaria")
+	defer func() { _ = written.Close() }() // in memory
+	if _, err := io.Copy(written, self); err != nil {
+		return nil, err
+	}
+	if err := written.Chmod(0o755); err != nil {
+		return nil, err
+	}
+	// A file that is open for writing cannot be run.
+	return os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
 // confine chooses between sandboxes and mere processes.

@@ -64,6 +64,23 @@ func TestAsUser(t *testing.T) {
 	t.Logf("%s", out)
 }
 
+// TestStrictBinary runs a test with a binary that is its owner's alone.
+func TestStrictBinary(t *testing.T) {
+	strict := filepath.Join(t.TempDir(), "strict")
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(strict, self, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), strict, "-test.run=^TestList$")
+	cmd.Dir = t.TempDir()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestUnconfined finds no bubblewrap.
 func TestUnconfined(t *testing.T) {
 	missing := Options{Bwrap: "/no/such/bwrap", StateDir: t.TempDir()}

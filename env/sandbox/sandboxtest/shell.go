@@ -154,6 +154,7 @@ func streamCases() []shellCase {
 		{name: "input", steps: []step{
 			{Command: sandbox.Command{Script: "read a; echo \"<$a>\"; cat", Stdin: []byte("one\ntwo\nthree")}, out: "<one>\ntwo\nthree"},
 			{Command: sandbox.Command{Script: "wc -c | tr -d ' '", Stdin: make([]byte, 1<<20)}, out: "1048576\n"},
+			{Command: sandbox.Command{Script: "cat /dev/stdin | cat", Stdin: []byte("by name")}, out: "by name"},
 			{Command: sandbox.Command{Script: "echo not read", Stdin: make([]byte, 1<<20)}, out: "not read\n"},
 			script("cat", ""),
 		}},
