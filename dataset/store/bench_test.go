@@ -63,7 +63,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		rows := &Rows{}
-		f.trajectory(rows, trs[i%len(trs)])
+		f.together().trajectory(rows, trs[i%len(trs)])
 		if _, err := enc.rows(kindAttempt, lineAttempt, rows); err != nil {
 			b.Fatal(err)
 		}

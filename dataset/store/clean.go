@@ -11,14 +11,38 @@ import (
 
 // cleaner makes values fit for a column: text is valid UTF-8 with every secret
 // masked, floats are finite or null, JSON is JSON.
-type cleaner struct{ mask func(string) string }
+type cleaner struct {
+	mask  func(string) string
+	texts *texts // where nullable text lies; nil: each by itself
+}
 
 func (c cleaner) text(s string) string {
 	s = dataset.ValidText(s)
-	if c.mask != nil && s != "" {
-		s = dataset.ValidText(c.mask(s))
+	if c.mask == nil || s == "" {
+		return s
+	}
+	if masked := c.mask(s); masked != s {
+		return dataset.ValidText(masked)
 	}
 	return s
+}
+
+// texts holds the nullable texts of one attempt's rows side by side. Rows stay
+// in memory until their part is written: dozens of small objects for each
+// attempt would keep the garbage collector busy.
+type texts struct{ free []string }
+
+func (t *texts) keep(s string) *string {
+	if t == nil {
+		alone := s // as a variable of its own, or every s would be copied to the heap
+		return &alone
+	}
+	if len(t.free) == 0 {
+		t.free = make([]string, 32)
+	}
+	kept := &t.free[0]
+	*kept, t.free = s, t.free[1:]
+	return kept
 }
 
 // opt is nil for empty text.
@@ -26,16 +50,14 @@ func (c cleaner) opt(s string) *string {
 	if s == "" {
 		return nil
 	}
-	s = c.text(s)
-	return &s
+	return c.texts.keep(c.text(s))
 }
 
 func (c cleaner) ptr(s *string) *string {
 	if s == nil {
 		return nil
 	}
-	t := c.text(*s)
-	return &t
+	return c.texts.keep(c.text(*s))
 }
 
 // list is never nil, so that it is read back from JSON and Parquet alike.

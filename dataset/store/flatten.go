@@ -69,6 +69,13 @@ func (f *flattener) variantOf(ep dataset.Episode) *variant {
 	return f.variant(dataset.Variant{Name: ep.Variant, Hash: ep.VariantHash}, "")
 }
 
+// together is f for rows that are kept and let go together.
+func (f *flattener) together() *flattener {
+	g := *f
+	g.clean.texts = new(texts)
+	return &g
+}
+
 // trajectory appends the rows of an attempt and of its children.
 func (f *flattener) trajectory(rows *Rows, tr *dataset.Trajectory) {
 	v := f.variantOf(tr.Episode)

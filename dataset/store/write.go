@@ -33,7 +33,7 @@ func (s *Store) Write(ctx context.Context, trs []*dataset.Trajectory) error {
 // the task's row along.
 func (s *Store) encode(tr *dataset.Trajectory) (record, error) {
 	rows := new(Rows)
-	s.flat.trajectory(rows, tr)
+	s.flat.together().trajectory(rows, tr)
 	s.newTasks(rows, tr)
 	s.seeEnd(rows)
 	err := insist(s.log, s.opts.DiskWait, "blob", func() error { return s.blobs.moveAll(rows) })
