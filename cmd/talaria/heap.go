@@ -2,7 +2,7 @@ package main
 
 // heapReserve is what the heap may grow by, beside doubling, before garbage is
 // collected.
-const heapReserve = 64 << 20
+const heapReserve = 128 << 20
 
 // reserveHeap makes collections rarer while the heap is small. A run of short
 // episodes makes much garbage and keeps little: by Go's default it would
