@@ -34,7 +34,7 @@ func (s *sandboxes) setup(ctx context.Context, run *configs.Run, envName string)
 		if err := s.reap(ctx); err != nil {
 			return nil, sandbox.Spec{}, err
 		}
-		s.backend, err = local.New(ctx, local.Options{AllowUnconfined: allowed})
+		s.backend, err = local.New(ctx, local.Options{AllowUnconfined: allowed, Ahead: 1})
 		if err != nil {
 			return nil, sandbox.Spec{}, fmt.Errorf("%s: %w", run.Place("sandbox.backend"), err)
 		}
