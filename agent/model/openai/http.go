@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sync/atomic"
 	"syscall"
@@ -69,8 +70,11 @@ func (c *Client) exchange(ctx context.Context, callID string, body []byte, read 
 	silence := time.AfterFunc(c.silence, func() { cancel(errSilent) })
 	defer silence.Stop()
 
-	var sent atomic.Bool
-	resp, err := c.transport.RoundTrip(c.newRequest(tryCtx, callID, body, &sent))
+	var sent atomic.Bool // from when the connection has taken all of it, the server may act on it
+	traced := httptrace.WithClientTrace(tryCtx, &httptrace.ClientTrace{
+		WroteRequest: func(w httptrace.WroteRequestInfo) { sent.Store(w.Err == nil) },
+	})
+	resp, err := c.transport.RoundTrip(c.newRequest(traced, callID, body, &sent))
 	if err != nil {
 		return c.lost(ctx, tryCtx, err, sent.Load())
 	}
@@ -89,7 +93,10 @@ func (c *Client) exchange(ctx context.Context, callID string, body []byte, read 
 }
 
 // newRequest builds the request by hand: http.NewRequest parses the address
-// each time.
+// each time. Its body is one of those that the transport knows to be in memory,
+// or it would send the headers ahead of it. sent is false again when the
+// transport begins anew, because it found a kept connection dead before it
+// wrote a byte.
 func (c *Client) newRequest(ctx context.Context, callID string, body []byte, sent *atomic.Bool) *http.Request {
 	header := http.Header{"Content-Type": c.json, "Accept": c.json, "User-Agent": c.agent}
 	if c.bearer != nil {
@@ -101,37 +108,14 @@ func (c *Client) newRequest(ctx context.Context, callID string, body []byte, sen
 	req := &http.Request{
 		Method: http.MethodPost, URL: c.url, Host: c.url.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: newUpload(body, sent), ContentLength: int64(len(body)),
-		GetBody: func() (io.ReadCloser, error) { return newUpload(body, sent), nil },
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		GetBody: func() (io.ReadCloser, error) {
+			sent.Store(false)
+			return io.NopCloser(bytes.NewReader(body)), nil
+		},
 	}
 	return req.WithContext(ctx)
 }
-
-// upload is a request body that tells when the connection has taken all of it:
-// from then on the server may act on it.
-type upload struct {
-	rest bytes.Reader
-	sent *atomic.Bool
-}
-
-// newUpload starts from the beginning, also for the transport when it found
-// a kept connection dead before it wrote a byte.
-func newUpload(body []byte, sent *atomic.Bool) *upload {
-	sent.Store(false)
-	u := &upload{sent: sent}
-	u.rest.Reset(body)
-	return u
-}
-
-func (u *upload) Read(p []byte) (int, error) {
-	n, err := u.rest.Read(p)
-	if u.rest.Len() == 0 {
-		u.sent.Store(true)
-	}
-	return n, err
-}
-
-func (u *upload) Close() error { return nil }
 
 // maxKept is the largest buffer that is kept for the next response.
 const maxKept = 1 << 20

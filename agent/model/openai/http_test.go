@@ -303,16 +303,48 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-func TestUploadCounts(t *testing.T) {
+// TestBrokenUpload breaks the connection while the request is being written: a
+// server that has seen half of it has nothing to act on.
+func TestBrokenUpload(t *testing.T) {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	t.Cleanup(func() {
+		_ = l.Close()
+		serving.Wait()
+	})
+	serving.Go(func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.ReadFull(conn, make([]byte, 1000))
+		_ = conn.Close() // with bytes unread: a reset
+	})
+	req := modeltest.Ask("e-0-0")
+	req.Messages[0].Content = strings.Repeat("more than the buffers of a connection hold ", 1<<18)
+	c := client(t, Options{BaseURL: "http://" + l.Addr().String()})
+	resp, err := c.Generate(t.Context(), req)
+	got := new(model.Error)
+	if !errors.As(err, &got) || got.Class != model.ClassConnection || !got.Retryable || got.Sent || resp.Unreported != 0 {
+		t.Errorf("error %+v, unreported %d", err, resp.Unreported)
+	}
+}
+
+// TestBeginsAnew takes the body a second time, as the transport does when it
+// found a kept connection dead.
+func TestBeginsAnew(t *testing.T) {
+	c := client(t, Options{BaseURL: "http://localhost"})
 	var sent atomic.Bool
-	u := newUpload([]byte("0123456789"), &sent)
-	if _, err := u.Read(make([]byte, 9)); err != nil || sent.Load() {
-		t.Errorf("sent after 9 of 10 bytes: %v, error %v", sent.Load(), err)
+	req := c.newRequest(t.Context(), "e-0-0", []byte("body"), &sent)
+	sent.Store(true)
+	again, err := req.GetBody()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := u.Read(make([]byte, 9)); err != nil || !sent.Load() {
-		t.Errorf("sent after 10 of 10 bytes: %v, error %v", sent.Load(), err)
-	}
-	if newUpload([]byte("x"), &sent); sent.Load() {
-		t.Error("sent when the transport has begun anew on another connection")
+	if got, err := io.ReadAll(again); err != nil || string(got) != "body" || sent.Load() {
+		t.Errorf("got %q, error %v, sent %v", got, err, sent.Load())
 	}
 }
