@@ -132,27 +132,30 @@ func nextFrame(b []byte) (offset int, found bool) {
 	return 0, false
 }
 
-const maxRawFrame = 128 << 10 // the longest zstd block
+const (
+	rawHeader   = 12        // bytes of a raw frame before its content
+	maxRawFrame = 128 << 10 // the longest zstd block
+)
 
-// rawFrame wraps short content into a zstd frame without compressing it, which
-// costs nothing: call lines are many, short and soon gone.
-func rawFrame(dst, content []byte) []byte {
+// rawFrame makes b a zstd frame that is not compressed, which costs nothing:
+// call lines are many, short and soon gone. The first rawHeader bytes of b are
+// to be filled in.
+func rawFrame(b []byte) []byte {
 	const (
 		magic         = 0xFD2FB528
 		singleSegment = 1 << 5
 		contentSize4  = 2 << 6 // a content size of four bytes
 		lastBlock     = 1
 	)
-	if len(content) > maxRawFrame {
+	size := uint32(len(b) - rawHeader) //nolint:gosec // at most maxRawFrame
+	if size > maxRawFrame {
 		panic("store: a raw frame of more than one block")
 	}
-	size := uint32(len(content)) //nolint:gosec // at most maxRawFrame
-	dst = binary.LittleEndian.AppendUint32(dst, magic)
-	dst = append(dst, singleSegment|contentSize4)
-	dst = binary.LittleEndian.AppendUint32(dst, size)
-	block := binary.LittleEndian.AppendUint32(nil, size<<3|lastBlock)
-	dst = append(dst, block[:3]...)
-	return append(dst, content...)
+	binary.LittleEndian.PutUint32(b, magic)
+	b[4] = singleSegment | contentSize4
+	binary.LittleEndian.PutUint32(b[5:], size)
+	copy(b[9:rawHeader], binary.LittleEndian.AppendUint32(nil, size<<3|lastBlock)) // three bytes of it
+	return b
 }
 
 // errTooLong is a record that no frame holds.

@@ -117,8 +117,7 @@ func (e *encoder) release(buf *bytes.Buffer) {
 
 // call encodes a call line.
 func (e *encoder) call(row CallRow, phase dataset.CallPhase) record {
-	b := appendCall(make([]byte, 0, 640), &row, phase)
-	body := e.wrap(b)
+	body := e.wrap(appendCall(make([]byte, rawHeader, 768), &row, phase)) // an end takes about 600
 	kind := kindCallStart
 	if phase == dataset.CallEnd {
 		kind = kindCallEnd
@@ -126,11 +125,12 @@ func (e *encoder) call(row CallRow, phase dataset.CallPhase) record {
 	return record{kind: kind, body: body, sum: checksum(body), call: &row}
 }
 
+// wrap makes a frame of a line that stands behind room for a rawHeader.
 func (e *encoder) wrap(b []byte) []byte {
-	if len(b) > maxRawFrame { // somebody's task id is a novel
-		return e.zstd.EncodeAll(b, nil)
+	if len(b)-rawHeader > maxRawFrame { // somebody's task id is a novel
+		return e.zstd.EncodeAll(b[rawHeader:], nil)
 	}
-	return rawFrame(make([]byte, 0, len(b)+16), b)
+	return rawFrame(b)
 }
 
 // appendCall writes the line by hand: there are two for each model call.
