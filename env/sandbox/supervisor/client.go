@@ -291,7 +291,7 @@ func (c *Client) giveUp(id uint32, pending *call, late <-chan struct{}, why erro
 func (c *Client) lost() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return fmt.Errorf("the sandbox is gone: %w", c.why)
+	return errors.New("the sandbox is gone: " + c.why.Error()) // see frameWriter.write
 }
 
 // receive hands every frame to its call until the channel ends.

@@ -61,8 +61,11 @@ func (w *frameWriter) write(f frame) error {
 	buf = append(buf, f.payload...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, err := w.to.Write(buf)
-	return err
+	if _, err := w.to.Write(buf); err != nil {
+		// Not wrapped: an error of a file would pass for one in the sandbox.
+		return errors.New("the channel to the sandbox: " + err.Error())
+	}
+	return nil
 }
 
 // writeJSON writes v as a frame's payload.
