@@ -103,7 +103,7 @@ func (e *encoder) rows(kind recordKind, name string, rows *Rows) (record, error)
 	if err := enc.Encode(line{Kind: name, Rows: *rows}); err != nil {
 		return record{}, fmt.Errorf("encoding a journal line: %w", err)
 	}
-	body := e.zstd.EncodeAll(buf.Bytes(), make([]byte, 0, buf.Len()/2))
+	body := e.zstd.EncodeAll(buf.Bytes(), make([]byte, 0, buf.Len()/4)) // text shrinks to a fifth
 	return record{kind: kind, body: body, sum: checksum(body), rows: rows, bytes: buf.Len()}, checkLength(body)
 }
 
