@@ -18,6 +18,7 @@ func appendString(dst []byte, s string) []byte {
 		if b >= utf8.RuneSelf {
 			if r, n := utf8.DecodeRuneInString(s[i:]); r != utf8.RuneError || n > 1 {
 				i += n
+				i += plainText(s[i:])
 				continue
 			}
 		}
