@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,39 +29,63 @@ func runEncode(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	run, trs, err := readRun(args[0], temp)
+	view, err := store.OpenView(args[0], temp)
 	if err != nil {
 		return err
 	}
-	variants := map[string]dataset.Variant{}
-	for _, v := range run.Variants {
-		variants[v.Hash] = v
+	trs, err := trajectories(view)
+	if err != nil {
+		return err
 	}
-	return measure(func() error {
-		st, err := store.Create(filepath.Join(temp, "again"), run, store.Options{Variants: variants})
-		if err != nil {
-			return err
-		}
-		for batch := range slices.Chunk(trs, batchSize) {
-			if err := st.Write(ctx, batch); err != nil {
-				return errors.Join(err, st.Close())
-			}
-		}
-		return st.Close()
-	})
+	again := filepath.Join(temp, "again")
+	if err := measure(func() error { return encode(ctx, again, view.Run, trs) }); err != nil {
+		return err
+	}
+	return sameRows(view, again, temp)
 }
 
-func readRun(dir, temp string) (store.Run, []*dataset.Trajectory, error) {
-	view, err := store.OpenView(dir, temp)
-	if err != nil {
-		return store.Run{}, nil, err
-	}
+func trajectories(view *store.View) ([]*dataset.Trajectory, error) {
 	var trs []*dataset.Trajectory
-	for tr, err := range view.Trajectories(func(*store.AttemptRow) bool { return true }) {
+	for tr, err := range view.Trajectories(nil) {
 		if err != nil {
-			return store.Run{}, nil, err
+			return nil, err
 		}
 		trs = append(trs, tr)
 	}
-	return view.Run, trs, nil
+	return trs, nil
+}
+
+func encode(ctx context.Context, dir string, run store.Run, trs []*dataset.Trajectory) error {
+	st, err := store.Create(dir, run, store.Options{})
+	if err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(trs, batchSize) {
+		if err := st.Write(ctx, batch); err != nil {
+			return errors.Join(err, st.Close())
+		}
+	}
+	return st.Close()
+}
+
+// sameRows checks that what was encoded is what the run holds, table by table.
+func sameRows(view *store.View, again, temp string) error {
+	encoded, err := store.OpenView(again, temp)
+	if err != nil {
+		return err
+	}
+	if got, want := rowsByTable(encoded), rowsByTable(view); !maps.Equal(got, want) {
+		return fmt.Errorf("encoded %v, and the run has %v", got, want)
+	}
+	return nil
+}
+
+func rowsByTable(view *store.View) map[string]int64 {
+	rows := map[string]int64{}
+	for _, p := range view.Parts {
+		for _, f := range p.Files {
+			rows[f.Table] += f.Rows
+		}
+	}
+	return rows
 }
