@@ -40,8 +40,8 @@ type Client struct {
 	why   error // set before gone is closed
 }
 
-// call is one call under way. Only the receiving goroutine writes to out, and
-// only until it has sent a reply or a failure.
+// call is one call under way. Only the receiving goroutine uses out, and sets it
+// to nil before it sends a reply or a failure.
 type call struct {
 	out    io.Writer
 	reply  chan reply // at most one, from receive
@@ -180,6 +180,11 @@ func (c *Client) call(ctx context.Context, op string, args any, body io.Reader, 
 		stop(err)
 		return c.giveUp(id, pending, late, err)
 	}
+	select {
+	case err := <-pending.failed: // before the reply: see await
+		return err
+	default:
+	}
 	switch {
 	case got.Error != nil:
 		return got.Error.err()
@@ -258,7 +263,9 @@ func (c *Client) send(ctx context.Context, id uint32, body io.Reader, pending *c
 	return c.w.write(frame{kind: frameEnd, id: id})
 }
 
-// await waits for the reply.
+// await waits for the reply, which counts though the channel ended behind it. A
+// failure and the reply that followed it may both be there already: then it takes
+// either.
 func (c *Client) await(ctx context.Context, pending *call) (reply, error) {
 	select {
 	case got := <-pending.reply:
@@ -266,7 +273,12 @@ func (c *Client) await(ctx context.Context, pending *call) (reply, error) {
 	case err := <-pending.failed:
 		return reply{}, err
 	case <-c.gone:
-		return reply{}, c.lost()
+		select {
+		case got := <-pending.reply:
+			return got, nil
+		default:
+			return reply{}, c.lost()
+		}
 	case <-ctx.Done():
 		return reply{}, context.Cause(ctx)
 	}
@@ -326,6 +338,7 @@ func (c *Client) take(f frame) error {
 		if err := json.Unmarshal(f.payload, &got); err != nil {
 			return fmt.Errorf("decoding a reply: %w", err)
 		}
+		pending.out = nil
 		select {
 		case pending.reply <- got:
 		default: // a second reply: the peer is broken, the first one counts
@@ -338,7 +351,7 @@ func (c *Client) take(f frame) error {
 // takeData passes data on. When the taker fails the call is given up, but the
 // channel goes on.
 func (c *Client) takeData(f frame, pending *call) {
-	if pending.out == nil || len(pending.failed) > 0 || len(pending.reply) > 0 {
+	if pending.out == nil {
 		return
 	}
 	if _, err := pending.out.Write(f.payload); err != nil {
