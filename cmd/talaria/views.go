@@ -54,6 +54,9 @@ func withSQL(ctx context.Context, dirs []string, use func(*query.DB) error) erro
 	if err == nil {
 		err = errors.Join(use(db), db.Close())
 	}
+	if mistake, ok := errors.AsType[*query.StatementError](err); ok {
+		return &usageError{err: mistake}
+	}
 	return orDamage(err, views)
 }
 

@@ -165,12 +165,22 @@ func plainError(err error) error {
 	if !errors.As(err, &failure) {
 		return err
 	}
-	message, _, _ := strings.Cut(failure.Msg, "\n\nLINE ")
-	message = strings.Join(strings.FieldsFunc(message, func(r rune) bool { return r == '\n' }), " ")
-	switch failure.Type { //nolint:exhaustive // all others are about the statement
-	case duckdb.ErrorTypeIO, duckdb.ErrorTypeInvalid, duckdb.ErrorTypeInvalidInput,
-		duckdb.ErrorTypeSerialization, duckdb.ErrorTypeInternal, duckdb.ErrorTypeFatal:
+	message, _, _ := strings.Cut(failure.Msg, pictureStart)
+	message = oneLine(message)
+	if aboutFiles(failure.Type) {
 		return &UnreadableError{Text: message}
 	}
 	return errors.New(message)
+}
+
+// aboutFiles tells that an error may come from what was read; all others are
+// about the statement.
+func aboutFiles(kind duckdb.ErrorType) bool {
+	switch kind {
+	case duckdb.ErrorTypeIO, duckdb.ErrorTypeInvalid, duckdb.ErrorTypeInvalidInput,
+		duckdb.ErrorTypeSerialization, duckdb.ErrorTypeInternal, duckdb.ErrorTypeFatal:
+		return true
+	default:
+		return false
+	}
 }

@@ -199,6 +199,45 @@ func TestErrorsAreOneSentence(t *testing.T) {
 	}
 }
 
+// TestMistakesHaveTheirPlace: what is wrong with a statement is found before it
+// runs, and told with where in the whole text it is.
+func TestMistakesHaveTheirPlace(t *testing.T) {
+	db := evaltest.DB(t, evaltest.Beta(t))
+	long := strings.Repeat("reward, ", 30)
+	tests := []struct {
+		sql          string
+		line, column int
+		want         string
+	}{
+		{"SELEC 1", 1, 1, `syntax error at or near "SELEC"`},
+		{"  SELEC 1", 1, 3, `syntax error at or near "SELEC"`},
+		{"SELECT 1; SELEC 1", 1, 11, `syntax error at or near "SELEC"`},
+		{"SELECT 1;\n\n SELECT 1 FORM x", 3, 16, `syntax error at or near "x"`},
+		{"-- a comment\nSELECT\n  rewad\nFROM episodes;", 3, 3, `"rewad" not found`},
+		{"SELECT 'é', \"ü\" FROM episodes", 1, 13, `"ü" not found`},
+		{"SELECT " + long + "rewad, " + long + "1 FROM episodes", 1, 8 + len(long), `"rewad" not found`},
+		{"SELECT 1 FROM episode", 1, 15, "Did you mean"},
+		{"SELECT 'a", 1, 8, "unterminated"},
+		{"FROM read_text('/etc/passwd')", 1, 6, "Permission Error"},
+		{"COPY (SELECT 1) TO 'x'", 0, 0, "COPY is not allowed"},
+		{"COPY (SELECT 1) TOO 'x'", 1, 17, "syntax error"},
+		{";", 0, 0, "there is no SQL"},
+	}
+	for _, format := range []table.Format{table.JSON, table.Parquet} {
+		for _, tt := range tests {
+			err := db.Print(t.Context(), &strings.Builder{}, format, tt.sql)
+			e, ok := errors.AsType[*query.StatementError](err)
+			if !ok {
+				t.Errorf("%s: got %v, want a StatementError", tt.sql, err)
+				continue
+			}
+			if e.Line != tt.line || e.Column != tt.column || !strings.Contains(e.Text, tt.want) {
+				t.Errorf("%s: got %v, want %s (line %d, column %d)", tt.sql, e, tt.want, tt.line, tt.column)
+			}
+		}
+	}
+}
+
 func TestParquetIsReadBack(t *testing.T) {
 	run := evaltest.Beta(t)
 	db := evaltest.DB(t, run)

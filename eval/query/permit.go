@@ -1,9 +1,6 @@
 package query
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // readsOnly returns an error unless the first word of a statement is one that
 // begins statements which read, or which make tables and views in memory.
@@ -26,8 +23,8 @@ func readsOnly(statement string) error {
 
 func errNotAllowed(statement string) error {
 	first, _ := firstWord(statement)
-	return fmt.Errorf("%s is not allowed: SQL here reads runs and makes tables and views in memory; "+
-		"to write a file choose a format for the rows", strings.ToUpper(first))
+	return &StatementError{Text: strings.ToUpper(first) + " is not allowed: SQL here reads runs and makes tables and views in memory; " +
+		"to write a file choose a format for the rows"}
 }
 
 // firstWord is the first name in SQL and what follows it. Blanks, comments and

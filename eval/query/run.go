@@ -45,14 +45,14 @@ func query(ctx context.Context, conn *sql.Conn, text string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind, err := permitted(conn, last)
+	kind, err := permitted(ctx, conn, last)
 	if err != nil {
 		return nil, err
 	}
 	if kind == duckdb.STATEMENT_TYPE_SELECT {
-		return selectRows(ctx, conn, last)
+		return selectRows(ctx, conn, last.sql)
 	}
-	rows, err := conn.QueryContext(ctx, last)
+	rows, err := conn.QueryContext(ctx, last.sql)
 	if err != nil {
 		return nil, err
 	}
@@ -60,34 +60,34 @@ func query(ctx context.Context, conn *sql.Conn, text string) (*Result, error) {
 }
 
 // runAllButLast runs the statements before the last and returns that.
-func runAllButLast(ctx context.Context, conn *sql.Conn, text string) (string, error) {
-	statements, rest := Split(text)
-	if rest != "" {
-		statements = append(statements, rest)
+func runAllButLast(ctx context.Context, conn *sql.Conn, text string) (last statement, err error) {
+	all := statements(text)
+	if len(all) == 0 {
+		return last, &StatementError{Text: "there is no SQL to run"}
 	}
-	if len(statements) == 0 {
-		return "", errors.New("there is no SQL to run")
-	}
-	last := len(statements) - 1
-	for _, s := range statements[:last] {
-		if _, err := permitted(conn, s); err != nil {
-			return "", err
+	for _, s := range all[:len(all)-1] {
+		if _, err := permitted(ctx, conn, s); err != nil {
+			return last, err
 		}
-		if _, err := conn.ExecContext(ctx, s); err != nil {
-			return "", err
+		if _, err := conn.ExecContext(ctx, s.sql); err != nil {
+			return last, err
 		}
 	}
-	return statements[last], nil
+	return all[len(all)-1], nil
 }
 
-// permitted returns the type of a statement, or an error if it could write
-// outside of memory: what DuckDB may read it may also overwrite. The first word
-// is looked at before DuckDB sees it, since preparing an EXPORT makes a folder.
-func permitted(conn *sql.Conn, statement string) (duckdb.StmtType, error) {
-	if err := readsOnly(statement); err != nil {
+// permitted returns the type of a statement, or a [StatementError] if it is
+// wrong or could write outside of memory: what DuckDB may read it may also
+// overwrite. The first word is looked at before DuckDB prepares it, since
+// preparing an EXPORT makes a folder.
+func permitted(ctx context.Context, conn *sql.Conn, s statement) (duckdb.StmtType, error) {
+	if err := readsOnly(s.sql); err != nil && !hasBadSyntax(ctx, conn, s.sql) {
 		return 0, err
 	}
-	kind, err := typeOfStatement(conn, statement)
+	kind, err := typeOfStatement(conn, s.sql)
+	if failure, ok := errors.AsType[*duckdb.Error](err); ok && !aboutFiles(failure.Type) {
+		return kind, s.mistake(failure.Msg)
+	}
 	if err != nil {
 		return kind, err
 	}
@@ -99,8 +99,16 @@ func permitted(conn *sql.Conn, statement string) (duckdb.StmtType, error) {
 	case duckdb.STATEMENT_TYPE_MULTI: // a PIVOT over values that are not listed
 		return duckdb.STATEMENT_TYPE_SELECT, nil
 	default:
-		return kind, errNotAllowed(statement)
+		return kind, errNotAllowed(s.sql)
 	}
+}
+
+// hasBadSyntax parses a statement and does nothing else with it: what cannot be
+// parsed can be prepared without harm.
+func hasBadSyntax(ctx context.Context, conn *sql.Conn, statement string) bool {
+	var kind sql.NullString
+	row := conn.QueryRowContext(ctx, "SELECT json_extract_string(json_serialize_sql(?), '$.error_type')", statement)
+	return row.Scan(&kind) == nil && kind.String == "parser"
 }
 
 func typeOfStatement(conn *sql.Conn, statement string) (kind duckdb.StmtType, err error) {
@@ -231,14 +239,14 @@ func (db *DB) copyTo(ctx context.Context, path, text string) error {
 	if err != nil {
 		return err
 	}
-	kind, err := permitted(conn, last)
+	kind, err := permitted(ctx, conn, last)
 	if err != nil {
 		return err
 	}
 	if kind != duckdb.STATEMENT_TYPE_SELECT {
 		return errors.New("only the rows of a SELECT can be written as parquet")
 	}
-	_, err = conn.ExecContext(ctx, fmt.Sprintf("COPY (\n%s\n) TO %s (FORMAT parquet)", last, literal(path)))
+	_, err = conn.ExecContext(ctx, fmt.Sprintf("COPY (\n%s\n) TO %s (FORMAT parquet)", last.sql, literal(path)))
 	return err
 }
 
