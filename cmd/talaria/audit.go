@@ -41,6 +41,7 @@ type player struct {
 type auditor struct {
 	load   func(model string) (*configs.Run, error)
 	std    *stdio
+	shard  runner.Shard
 	player player // that is playing
 	byTask map[string]*verdict
 }
@@ -101,7 +102,7 @@ func (a *auditor) nearMisses() ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for t, err := range list.tasks() {
+	for t, err := range a.shard.Of(list.tasks()) {
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +144,7 @@ func (a *auditor) play(ctx context.Context, p player) error {
 	}
 	made.solution = p.solution
 	made.calls.CallSink, made.budget.Budget = noLedger{}, runner.NewBudget(runner.Limits{}, model.Spend{})
-	s := &session{cfg: cfg, std: a.std, made: made}
+	s := &session{cfg: cfg, std: a.std, shard: a.shard, made: made}
 	defer s.close(ctx)
 	if err := s.check(ctx); err != nil {
 		return err

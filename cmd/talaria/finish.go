@@ -100,7 +100,7 @@ func (s *session) print(dir string, summary runner.Summary) error {
 	if err := writeSummary(s.std.out, rows); err != nil {
 		return err
 	}
-	for _, line := range remarks(summary) {
+	for _, line := range remarks(s.shard, summary) {
 		if _, err := fmt.Fprintln(s.std.out, line); err != nil {
 			return err
 		}
@@ -110,8 +110,11 @@ func (s *session) print(dir string, summary runner.Summary) error {
 }
 
 // remarks are what the table does not show.
-func remarks(summary runner.Summary) []string {
+func remarks(shard runner.Shard, summary runner.Summary) []string {
 	var lines []string
+	if !shard.Whole() {
+		lines = append(lines, fmt.Sprintf("this is shard %s of the plan", shard))
+	}
 	if n := summary.SkippedRows; n > 0 {
 		lines = append(lines, plural(n, "bad row of the dataset was", "bad rows of the dataset were")+" skipped")
 	}

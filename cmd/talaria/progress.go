@@ -7,6 +7,7 @@ import (
 
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/dataset/store"
+	"github.com/talaria-run/talaria/runner"
 )
 
 const (
@@ -16,6 +17,7 @@ const (
 
 // progressState is what a progress display shows of a run.
 type progressState struct {
+	Shard       runner.Shard
 	Done, Total int // episodes that have ended; of how many, 0 if that is not known
 	InFlight    int
 	Rate        float64       // episodes a second, lately
@@ -77,7 +79,7 @@ func logProgress(log *slog.Logger, s progressState) {
 			outcomes = append(outcomes, slog.Int(string(o), n))
 		}
 	}
-	log.Info("progress",
+	log.Info("progress", append(shardAttr(s.Shard),
 		slog.Int("done", s.Done),
 		slog.Int("total", s.Total),
 		slog.Int("in_flight", s.InFlight),
@@ -87,7 +89,7 @@ func logProgress(log *slog.Logger, s progressState) {
 		slog.Int64("cost_known_nanousd", s.CostKnown),
 		slog.Int("cost_unknown", s.CostUnknown),
 		slog.Group("outcomes", outcomes...),
-	)
+	)...)
 }
 
 // shownOutcomes is the order in which outcomes are shown.

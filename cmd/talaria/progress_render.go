@@ -94,6 +94,9 @@ func head(s progressState) []string {
 	if s.Total > 0 {
 		done += fmt.Sprintf("/%s (%d%%)", humanize.Comma(int64(s.Total)), 100*s.Done/s.Total)
 	}
+	if !s.Shard.Whole() {
+		done = fmt.Sprintf("shard %s: %s", s.Shard, done)
+	}
 	parts := []string{done + " done", humanize.Comma(int64(s.InFlight)) + " in flight", perSecond(s.Rate)}
 	if s.ETA > 0 {
 		return append(parts, "ETA "+short(s.ETA))

@@ -17,17 +17,20 @@ type resumeOptions struct {
 	Run            string
 	Load           configs.Options
 	Retry          runner.Retry
+	Shard          runner.Shard // must be the run's, where it is given
 	AcceptIdentity bool
 }
 
 func newResumeCommand(std *stdio) *cli.Command {
 	return &cli.Command{
-		Name:      "resume",
-		Usage:     "Goes on with a run that was interrupted or failed in part.",
-		UsageText: "talaria resume runs/quickstart-20260102-030405-1a2b",
-		ArgsUsage: "RUN",
+		Name:        "resume",
+		Usage:       "Goes on with a run that was interrupted or failed in part.",
+		UsageText:   "talaria resume runs/quickstart-20260102-030405-1a2b",
+		ArgsUsage:   "RUN",
+		Description: "A shard's run goes on with its shard; --shard makes sure that it is that one.",
 		Flags: []cli.Flag{
 			setFlag(),
+			shardFlag("refuse a run of another shard than `i/n`, auto or auto/n"),
 			&cli.StringFlag{Name: "retry", Usage: "grant one more allowance to `OUTCOMES`: infra, task, budget, with commas between"},
 			&cli.BoolFlag{Name: "accept-identity", Usage: "go on although the episodes of the config are others than those recorded"},
 		},
@@ -36,7 +39,12 @@ func newResumeCommand(std *stdio) *cli.Command {
 			if err != nil {
 				return err
 			}
+			shard, err := shardOf(c, std)
+			if err != nil {
+				return err
+			}
 			return runResume(c.Context, resumeOptions{
+				Shard:          shard,
 				Run:            c.Args().First(),
 				Load:           configs.Options{Set: c.StringSlice("set"), Env: std.lookupEnv},
 				Retry:          retry,
@@ -95,7 +103,11 @@ func continueRun(ctx context.Context, dir string, cfg *configs.Run, opts resumeO
 	if err := checkIdentity(record, cfg, opts.AcceptIdentity); err != nil {
 		return err
 	}
-	s, err := prepare(ctx, cfg, std)
+	shard, err := shardOn(record, dir, opts.Shard)
+	if err != nil {
+		return err
+	}
+	s, err := prepare(ctx, cfg, shard, std)
 	if err != nil {
 		return err
 	}

@@ -23,20 +23,23 @@ import (
 type runOptions struct {
 	Config string
 	Load   configs.Options
+	Shard  runner.Shard
 	Out    string // the run's directory; "": a new one in the config's out
 	Resume bool
 }
 
 func newRunCommand(std *stdio) *cli.Command {
 	return &cli.Command{
-		Name:      "run",
-		Usage:     "Runs all episodes of a config and records them in a run directory.",
-		UsageText: "talaria run bundled:quickstart",
-		ArgsUsage: "CONFIG",
+		Name:        "run",
+		Usage:       "Runs all episodes of a config and records them in a run directory.",
+		UsageText:   "talaria run bundled:quickstart",
+		ArgsUsage:   "CONFIG",
+		Description: shardHelp,
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `PRESET/MODEL`; several are swept over"},
 			&cli.StringFlag{Name: "base-url", Usage: "reach the model at `URL`"},
 			&cli.IntFlag{Name: "limit", Usage: "take the first `N` tasks of each source"},
+			shardFlag("run one shard of the tasks, `i/n`, auto or auto/n"),
 			&cli.IntFlag{Name: "samples", Usage: "run each task `N` times"},
 			&cli.IntFlag{Name: "concurrency", Usage: "run up to `N` episodes at once"},
 			setFlag(),
@@ -47,8 +50,12 @@ func newRunCommand(std *stdio) *cli.Command {
 			&cli.BoolFlag{Name: "resume", Usage: "go on with the run in --out if there is one"},
 		},
 		Action: func(c *cli.Context) error {
+			shard, err := shardOf(c, std)
+			if err != nil {
+				return err
+			}
 			return runRun(c.Context, runOptions{
-				Config: c.Args().First(),
+				Config: c.Args().First(), Shard: shard,
 				Load: configs.Options{
 					Flags: runFlags(c), Set: c.StringSlice("set"), Model: c.StringSlice("model"), Env: std.lookupEnv,
 				},
@@ -94,7 +101,7 @@ func runRun(ctx context.Context, opts runOptions, std *stdio) error {
 		if err != nil {
 			return &usageError{err: err}
 		}
-		return continueRun(ctx, opts.Out, cfg, resumeOptions{Run: opts.Out}, std)
+		return continueRun(ctx, opts.Out, cfg, resumeOptions{Run: opts.Out, Shard: opts.Shard}, std)
 	}
 	cfg, err := configs.Load(opts.Config, opts.Load)
 	if err != nil {
@@ -104,7 +111,7 @@ func runRun(ctx context.Context, opts runOptions, std *stdio) error {
 }
 
 func startRun(ctx context.Context, opts runOptions, cfg *configs.Run, std *stdio) error {
-	s, err := prepare(ctx, cfg, std)
+	s, err := prepare(ctx, cfg, opts.Shard, std)
 	if err != nil {
 		return err
 	}

@@ -24,20 +24,21 @@ import (
 type session struct {
 	cfg     *configs.Run
 	std     *stdio
+	shard   runner.Shard
 	sources sources
 	made    *assembly
 	cells   [][]runner.Cell
 	total   int // episodes of the plan
 }
 
-// prepare checks all that can be checked before anything is spent. Its errors
-// are the config's.
-func prepare(ctx context.Context, cfg *configs.Run, std *stdio) (*session, error) {
+// prepare checks all that can be checked before anything is spent, the tasks of
+// other shards included. Its errors are the config's.
+func prepare(ctx context.Context, cfg *configs.Run, shard runner.Shard, std *stdio) (*session, error) {
 	made, err := newAssembly(cfg, std)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	s := &session{cfg: cfg, std: std, made: made}
+	s := &session{cfg: cfg, std: std, shard: shard, made: made}
 	if err := s.check(ctx); err != nil {
 		s.close(ctx)
 		return nil, &usageError{err: err}
@@ -52,7 +53,7 @@ func (s *session) check(ctx context.Context) (err error) {
 	if s.sources, err = openSources(s.cfg); err != nil {
 		return err
 	}
-	tasks, err := s.sources.count(ctx)
+	tasks, err := s.sources.count(ctx, s.shard)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (s *session) close(ctx context.Context) {
 func (s *session) newRecord(configPath string) (store.Run, error) {
 	record := store.Run{
 		SchemaVersion: store.SchemaVersion, RunID: newRunID(), Name: s.cfg.Name,
-		CreatedAt: time.Now().UTC(), ConfigPath: configPath,
+		CreatedAt: time.Now().UTC(), ConfigPath: configPath, Shard: s.shard.String(),
 	}
 	return record, s.fill(&record)
 }
@@ -156,6 +157,9 @@ func (s *session) run(ctx context.Context, dir string, st *store.Store, retry ru
 		return errors.Join(err, st.Close())
 	}
 	s.announce(dir)
+	if s.total == 0 {
+		s.std.log.Info("the shard has no tasks: there is nothing to run", shardAttr(s.shard)...)
+	}
 	summary, err := s.drive(ctx, r)
 	return s.finish(dir, st, summary, err)
 }
@@ -166,15 +170,15 @@ func (s *session) announce(dir string) {
 	switch {
 	case s.std.quiet:
 	case s.std.logJSON:
-		s.std.log.Info("recording", slog.String("dir", dir))
+		s.std.log.Info("recording", append([]any{slog.String("dir", dir)}, shardAttr(s.shard)...)...)
 	default:
-		s.std.err.printf("recording in %s\n", dir)
+		s.std.err.printf("recording in %s%s\n", dir, inBrackets(s.shard))
 	}
 }
 
 func (s *session) plan() runner.Plan {
 	return runner.Plan{
-		Seed: s.cfg.Seed, Samples: s.cfg.Samples, Tasks: s.sources.tasks(), Cells: s.cells, Total: s.total,
+		Seed: s.cfg.Seed, Samples: s.cfg.Samples, Tasks: s.shard.Of(s.sources.tasks()), Cells: s.cells, Total: s.total,
 	}
 }
 
@@ -256,7 +260,7 @@ func (s *session) drive(ctx context.Context, r *runner.Runner) (runner.Summary, 
 	hide := showProgress(s.std, func() progressState {
 		p := r.Progress()
 		return progressState{
-			Done: p.Done, Total: p.Total, InFlight: p.InFlight, Rate: p.Rate, ETA: p.ETA,
+			Shard: s.shard, Done: p.Done, Total: p.Total, InFlight: p.InFlight, Rate: p.Rate, ETA: p.ETA,
 			Elapsed: p.Elapsed, Tally: p.Tally, Note: note.Load().(string),
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/dataset/source"
 	"github.com/talaria-run/talaria/dataset/store"
+	"github.com/talaria-run/talaria/runner"
 )
 
 // sources are a run's sources of tasks, read one after the other.
@@ -65,10 +66,10 @@ func promptColumns(cfg *configs.Run) ([][]string, error) {
 func (s sources) tasks() iter.Seq2[dataset.Task, error] { return source.Join(s...) }
 
 // count goes through all tasks once, before anything is spent, so that a bad
-// row is found now and not in the night.
-func (s sources) count(ctx context.Context) (int, error) {
+// row is found now and not in the night. It counts those of the shard.
+func (s sources) count(ctx context.Context, shard runner.Shard) (int, error) {
 	n := 0
-	for _, err := range s.tasks() {
+	for task, err := range s.tasks() {
 		if row, ok := errors.AsType[source.RowError](err); ok {
 			return 0, fmt.Errorf("%w; mend the row or what tasks.columns says of it, or set on_bad_row: skip to do without such rows", row)
 		}
@@ -78,7 +79,9 @@ func (s sources) count(ctx context.Context) (int, error) {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
-		n++
+		if shard.Has(task) {
+			n++
+		}
 	}
 	return n, nil
 }

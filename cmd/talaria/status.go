@@ -53,7 +53,8 @@ func runStatus(_ context.Context, opts statusOptions, std *stdio) error {
 type statusReport struct {
 	RunID     string          `json:"run_id"`
 	Name      string          `json:"name"`
-	State     string          `json:"state"` // as the last invocation left it: running also if it was killed
+	Shard     string          `json:"shard,omitempty"` // of the plan, "i/n"; Planned is of the shard
+	State     string          `json:"state"`           // as the last invocation left it: running also if it was killed
 	StartedAt time.Time       `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 	Episodes  int             `json:"episodes"` // with a row
@@ -82,7 +83,7 @@ type statusVariant struct {
 
 func statusOf(run store.Run, tallies []store.Tally) statusReport {
 	s := statusReport{
-		RunID: run.RunID, Name: run.Name, State: run.State,
+		RunID: run.RunID, Name: run.Name, Shard: run.Shard, State: run.State,
 		StartedAt: run.CreatedAt, EndedAt: run.EndedAt, Planned: run.Total, Variants: []statusVariant{},
 	}
 	byHash := map[string]store.Tally{}
@@ -134,8 +135,12 @@ func (s statusReport) print(std *stdio) error {
 	if s.EndedAt != nil {
 		ended = ", ended " + s.EndedAt.UTC().Format(time.DateTime) + " UTC"
 	}
-	_, err := fmt.Fprintf(std.out, "%s: %s, %s%s episodes; started %s UTC%s\n",
-		s.Name, s.State, comma(s.Episodes), of, s.StartedAt.UTC().Format(time.DateTime), ended)
+	shard := ""
+	if s.Shard != "" {
+		shard = ", shard " + s.Shard
+	}
+	_, err := fmt.Fprintf(std.out, "%s%s: %s, %s%s episodes; started %s UTC%s\n",
+		s.Name, shard, s.State, comma(s.Episodes), of, s.StartedAt.UTC().Format(time.DateTime), ended)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,13 @@ import (
 	"github.com/talaria-run/talaria/configs"
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/eval/table"
+	"github.com/talaria-run/talaria/runner"
 )
 
 type tasksOptions struct {
 	Config string
 	Load   configs.Options
+	Shard  runner.Shard
 	Audit  bool
 	Format table.Format
 }
@@ -28,16 +30,21 @@ func newTasksCommand(std *stdio) *cli.Command {
 		ArgsUsage: "CONFIG",
 		Description: "With --audit each task is played by the oracle, which must get 1, by a model that gives up and by\n" +
 			"each script in the task's folder wrong/, which must get 0, and by one that acts at random. The exit\n" +
-			"code is 1 if a task is judged otherwise.",
+			"code is 1 if a task is judged otherwise.\n\n" + shardHelp,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "audit", Usage: "play each task with policies whose reward is known"},
 			&cli.IntFlag{Name: "limit", Usage: "take the first `N` tasks of each source"},
+			shardFlag("print or audit one shard, `i/n`, auto or auto/n"),
 			setFlag(),
 			choiceFlag("format", "print as `FORMAT`", "table", "json", "jsonl", "csv"),
 		},
 		Action: func(c *cli.Context) error {
+			shard, err := shardOf(c, std)
+			if err != nil {
+				return err
+			}
 			opts := tasksOptions{
-				Config: c.Args().First(), Audit: c.Bool("audit"), Format: table.Format(c.String("format")),
+				Config: c.Args().First(), Shard: shard, Audit: c.Bool("audit"), Format: table.Format(c.String("format")),
 				Load: configs.Options{Set: c.StringSlice("set"), Env: std.lookupEnv},
 			}
 			if c.IsSet("limit") {
@@ -68,7 +75,7 @@ func runTasks(ctx context.Context, opts tasksOptions, std *stdio) error {
 	}
 	columns := []table.Column{{Name: "task"}, {Name: "occurrence", Number: true}, {Name: "dataset"}, {Name: "prompt"}, {Name: "target"}}
 	return table.Write(std.out, opts.Format, columns, func(yield func([]any, error) bool) {
-		for t, err := range list.tasks() {
+		for t, err := range opts.Shard.Of(list.tasks()) {
 			row, err := taskRow(t, prompt, err)
 			if !yield(row, err) || err != nil {
 				return
@@ -103,7 +110,7 @@ func taskRow(t dataset.Task, prompt *configs.Prompt, err error) ([]any, error) {
 }
 
 func runAudit(ctx context.Context, opts tasksOptions, std *stdio) error {
-	a := &auditor{std: std, load: func(model string) (*configs.Run, error) {
+	a := &auditor{std: std, shard: opts.Shard, load: func(model string) (*configs.Run, error) {
 		load := opts.Load
 		load.Model = []string{model}
 		return configs.Load(opts.Config, load)
