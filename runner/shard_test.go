@@ -55,7 +55,7 @@ func TestShardsArePartition(t *testing.T) {
 		yield(dataset.Task{}, bad)
 	}
 	const n = 8
-	var all []string
+	all := make([]string, 0, 200)
 	for i := range n {
 		var mine []string
 		failed := false

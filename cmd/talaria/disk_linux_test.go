@@ -96,9 +96,11 @@ func TestDiskFull(t *testing.T) {
 		name string
 		left int // KiB
 		all  bool
+		// state is told truly: of the second all episodes are done, and safe.
+		state string
 	}{
-		{name: "in the journal", left: 512},
-		{name: "in a part", left: 2800, all: true},
+		{name: "in the journal", left: 512, state: "interrupted"},
+		{name: "in a part", left: 2800, all: true, state: "complete"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -111,6 +113,8 @@ func TestDiskFull(t *testing.T) {
 			if strings.Count(stderr, "\nwaiting 1s for space") > 0 {
 				t.Errorf("one failure is told twice:\n%s", stderr)
 			}
+			status, _ := mustExit(t, 0, "status", dir)
+			wantTexts(t, status, "lab: "+test.state+", ") // also if run.json could not be written
 			before := recorded(t, dir)
 			if len(before) == 0 || (len(before) == diskEpisodes) != test.all {
 				t.Fatalf("%d attempts are recorded: the disk was full too early or too late", len(before))

@@ -23,7 +23,7 @@ func (s *session) finish(dir string, st *store.Store, summary runner.Summary, ru
 	if err := st.Close(); !errors.Is(runErr, err) { // one failure is told once
 		runErr = errors.Join(runErr, err)
 	}
-	if err := s.print(dir, summary); err != nil {
+	if err := s.print(dir, summary, st.Run().Variants); err != nil {
 		runErr = errors.Join(runErr, fmt.Errorf("printing the summary: %w", err))
 	}
 	if runErr != nil {
@@ -89,11 +89,8 @@ func budgetKey(stop runner.Stop) string {
 }
 
 // print writes the summary table and the directory to stdout.
-func (s *session) print(dir string, summary runner.Summary) error {
-	rows := make([]summaryRow, 0, len(summary.Variants)+1)
-	for _, v := range summary.Variants {
-		rows = append(rows, summaryRow{Name: v.Name, Planned: v.Planned, Tally: v.Tally})
-	}
+func (s *session) print(dir string, summary runner.Summary, recorded []dataset.Variant) error {
+	rows := summaryRows(summary, recorded)
 	if len(rows) > 1 {
 		rows = append(rows, summaryRow{Name: "all", Planned: summary.Total.Planned, Tally: summary.Total.Tally})
 	}
@@ -107,6 +104,40 @@ func (s *session) print(dir string, summary runner.Summary) error {
 	}
 	_, err := fmt.Fprintf(s.std.out, "%s\n", dir)
 	return err
+}
+
+// summaryRows is a row for each variant of the plan and for each that only
+// earlier invocations ran: under the name that it was recorded with, marked
+// where a variant of the plan has that name too.
+func summaryRows(summary runner.Summary, recorded []dataset.Variant) []summaryRow {
+	rows := make([]summaryRow, 0, len(summary.Variants)+1) // with room for the sum
+	place, planned := map[string]int{}, map[string]bool{}
+	for _, v := range summary.Variants {
+		name := v.Name
+		planned[name] = name != ""
+		if name == "" {
+			name = recordedName(v.Hashes[0], recorded)
+		}
+		if v.Name == "" && planned[name] {
+			name += " (before)"
+		}
+		if i, again := place[name]; again {
+			rows[i].Add(v.Tally)
+			continue
+		}
+		place[name] = len(rows)
+		rows = append(rows, summaryRow{Name: name, Planned: v.Planned, Tally: v.Tally})
+	}
+	return rows
+}
+
+func recordedName(hash string, recorded []dataset.Variant) string {
+	for _, v := range recorded {
+		if v.Hash == hash {
+			return v.Name
+		}
+	}
+	return "unknown variant " + hash
 }
 
 // remarks are what the table does not show.

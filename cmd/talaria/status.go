@@ -42,7 +42,11 @@ func runStatus(_ context.Context, opts statusOptions, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	s := statusOf(views[0].Run, index.Tallies())
+	run := views[0].Run
+	if _, writing, err := store.Writer(opts.Run); err == nil { // else run.json is all there is to know
+		run.State = stateNow(run.State, writing)
+	}
+	s := statusOf(run, index.Tallies())
 	if opts.Format == "json" {
 		return json.NewEncoder(std.out).Encode(s)
 	}
@@ -54,7 +58,7 @@ type statusReport struct {
 	RunID     string          `json:"run_id"`
 	Name      string          `json:"name"`
 	Shard     string          `json:"shard,omitempty"` // of the plan, "i/n"; Planned is of the shard
-	State     string          `json:"state"`           // as the last invocation left it: running also if it was killed
+	State     string          `json:"state"`
 	StartedAt time.Time       `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 	Episodes  int             `json:"episodes"` // with a row
@@ -79,6 +83,19 @@ type statusVariant struct {
 	Unreported  int                     `json:"unreported_calls"`
 
 	tally store.Tally
+}
+
+// stateNow is the state of a run whose last invocation left recorded, which it
+// could not if it was killed or found no space on the disk.
+func stateNow(recorded string, writing bool) string {
+	switch {
+	case writing:
+		return store.StateRunning
+	case recorded == store.StateRunning:
+		return store.StateInterrupted
+	default:
+		return recorded
+	}
 }
 
 func statusOf(run store.Run, tallies []store.Tally) statusReport {

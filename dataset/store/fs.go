@@ -15,14 +15,22 @@ import (
 // safe for concurrent use.
 type FS interface {
 	Dirs
+	Locks
 	// OpenFile opens with the flags of package os.
 	OpenFile(name string, flag int) (File, error)
 	// Rename replaces to, atomically.
 	Rename(from, to string) error
 	Remove(name string) error
+}
+
+// Locks is the part of an [FS] that keeps a second writer away.
+type Locks interface {
 	// Lock takes the exclusive lock file name for owner. The error wraps
 	// [ErrLocked] if another Store holds it. Close gives it back.
 	Lock(name, owner string) (io.Closer, error)
+	// Locked tells whether somebody holds the lock, and who, and changes
+	// nothing.
+	Locked(name string) (owner string, held bool, err error)
 }
 
 // Dirs is the part of an [FS] that concerns directories.

@@ -216,6 +216,12 @@ func (m *memFS) Lock(name, owner string) (io.Closer, error) {
 	return memLock{m, name}, nil
 }
 
+func (m *memFS) Locked(name string) (owner string, held bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return "somebody", m.locked[name], nil
+}
+
 type memLock struct {
 	fs   *memFS
 	name string

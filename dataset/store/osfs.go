@@ -2,11 +2,14 @@ package store
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -52,8 +55,10 @@ func (osFS) SyncDir(name string) error { return syncDir(name) }
 // first byte: where locks are mandatory, others cannot touch that one.
 func (osFS) Lock(name, owner string) (io.Closer, error) {
 	lock := flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(fileMode))
-	ok, err := lock.TryLock()
-	if err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
+	defer cancel()
+	ok, err := lock.TryLockContext(ctx, lockPatience/10)
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("locking %s: %w", name, err)
 	}
 	if !ok {
@@ -63,6 +68,27 @@ func (osFS) Lock(name, owner string) (io.Closer, error) {
 		return nil, errors.Join(fmt.Errorf("writing %s: %w", name, err), lock.Close())
 	}
 	return lock, nil
+}
+
+// lockPatience is how long somebody who only looks, by Locked, may be in the
+// way.
+const lockPatience = 200 * time.Millisecond
+
+func (osFS) Locked(name string) (owner string, held bool, err error) {
+	lock := flock.New(name, flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryRLock()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("looking at the lock %s: %w", name, err)
+	case !free:
+		return lockOwner(name), true, nil
+	}
+	if err := lock.Close(); err != nil {
+		return "", false, fmt.Errorf("closing %s: %w", name, err)
+	}
+	return "", false, nil
 }
 
 const ownerBytes = 255

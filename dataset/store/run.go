@@ -110,6 +110,12 @@ func readRun(fsys FS, dir string) (Run, error) {
 	return run, nil
 }
 
+// Writer tells whether a process has the run in dir open to write it, and which.
+// The error is about file systems that cannot tell.
+func Writer(dir string) (owner string, writing bool, err error) {
+	return osFS{}.Locked(filepath.Join(dir, lockFile))
+}
+
 func writeRun(fsys FS, dir string, run Run) error {
 	path := filepath.Join(dir, runFile)
 	b, err := json.MarshalIndent(run, "", "  ")

@@ -1,0 +1,34 @@
+//go:build unix
+
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/talaria-run/talaria/agent/model/lab"
+	"github.com/talaria-run/talaria/dataset/store"
+)
+
+// TestStatusOfAKilledRun asks for a run's state while a process writes it and
+// after that was killed, when run.json still says that it is running.
+func TestStatusOfAKilledRun(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, lab.Script{LatencyMinMS: 60_000, LatencyMaxMS: 60_000})
+	dir := filepath.Join(t.TempDir(), "run")
+	p := start(t, "run", labConfig(t, l.base, 4, ""), "--out", dir)
+	p.says(t, "recording in ")
+	stdout, _ := mustExit(t, 0, "status", dir)
+	wantTexts(t, stdout, "lab: running, 0 of 4 episodes")
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(t)
+	if state := runOf(t, dir).State; state != store.StateRunning {
+		t.Fatalf("run.json says %s: the test shows nothing", state)
+	}
+	stdout, _ = mustExit(t, 0, "status", dir)
+	wantTexts(t, stdout, "lab: interrupted, 0 of 4 episodes")
+	stdout, _ = mustExit(t, 0, "status", dir, "--format", "json")
+	wantTexts(t, stdout, `"state":"interrupted"`)
+}
