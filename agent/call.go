@@ -15,23 +15,24 @@ import (
 var errNoReturn = errors.New("the model panicked")
 
 // generate asks the model once. The reply is the caller's to keep or discard.
-func (a *attempt) generate(ctx context.Context) (dataset.Message, *end) {
+func (a *attempt) generate(ctx context.Context) (reply dataset.Message, stop *end) {
 	req := a.request()
 	a.call = a.begin(dataset.SpanModel, a.spanID(dataset.SpanModel), "generate")
 	a.tr.Spans[a.call].CallID = req.CallID
 	returned := false
 	defer func() {
 		if !returned { // it panics, and may have been paid for
-			a.book(ctx, req, model.Response{Unreported: 1}, errNoReturn)
+			a.book(ctx, &req, &model.Response{Unreported: 1}, errNoReturn)
 		}
 	}()
 	resp, err := a.loop.model.Generate(ctx, req)
 	returned = true
-	a.book(ctx, req, resp, err)
+	a.book(ctx, &req, &resp, err)
 	if err != nil {
-		return dataset.Message{}, callFailure(ctx, err)
+		return reply, callFailure(ctx, err)
 	}
-	return a.reply(resp.Message), nil
+	a.reply(&resp.Message)
+	return resp.Message, nil
 }
 
 // request is the next call. It shares the history with tr: a model changes
@@ -46,15 +47,14 @@ func (a *attempt) request() model.Request {
 }
 
 // reply marks a message as the policy's.
-func (a *attempt) reply(m dataset.Message) dataset.Message {
+func (a *attempt) reply(m *dataset.Message) {
 	m.Role, m.Policy, m.Agent = dataset.Assistant, true, dataset.AgentPolicy
 	m.Turn, m.SpanID, m.CreatedAt = a.turn, a.tr.Spans[a.call].ID, time.Now()
 	m.ToolCalls = slices.Clone(m.ToolCalls) // results are noted in them, and a script may share its own
-	return m
 }
 
 // book records what is known of a finished call, as the ledger does.
-func (a *attempt) book(ctx context.Context, req model.Request, resp model.Response, err error) {
+func (a *attempt) book(ctx context.Context, req *model.Request, resp *model.Response, err error) {
 	a.tr.Books.Add(model.EndOf(req, resp, err))
 	took := a.finish(ctx, a.call, err)
 	a.tr.Model += max(took-resp.Paused, 0)

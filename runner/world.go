@@ -73,17 +73,17 @@ func await[T any](ctx context.Context, call string, done <-chan returned[T]) (r 
 	return r
 }
 
-// world is an Env as the rollout gets it. All calls to the Env run on one
-// goroutine, the world's own, so that one that ignores its context can be given
-// up while the contract holds: the Env is used by one goroutine, and closed by
-// it when the lost call has returned after all.
+// world is an Env as the rollout gets it. Each call to the Env runs on a
+// goroutine that lives as long as the call, so that one that ignores its context
+// can be given up while the contract holds: one call at a time, and the closing
+// when the lost call has returned after all.
 //
 // [world.face] gives it every optional interface of package env that a rollout
 // asks for.
 type world struct {
 	closeTimeout time.Duration
-	env          env.Env        // nil until open; set on the world's goroutine
-	calls        chan func()    // worker and rollout send, the world's goroutine receives, Close closes it
+	using        sync.Mutex     // held by the goroutine of a call to the env
+	env          env.Env        // nil until open; under using
 	tools        sync.WaitGroup // tool calls at work
 	lost         atomic.Bool    // a call was abandoned: the env is not to be used any more
 }
@@ -93,26 +93,20 @@ var (
 	_ env.Tooled = (*world)(nil)
 )
 
-// newWorld starts the world's goroutine; Close ends it.
-func newWorld(closeTimeout time.Duration) *world {
-	// The one place is for the closing of an env whose goroutine is lost.
-	w := &world{closeTimeout: closeTimeout, calls: make(chan func(), 1)}
-	go func() {
-		for call := range w.calls {
-			call()
-		}
-	}()
-	return w
-}
+func newWorld(closeTimeout time.Duration) *world { return &world{closeTimeout: closeTimeout} }
 
-// onWorld runs f on the world's goroutine and waits for it.
+// onWorld runs f on a goroutine of its own and waits for it.
 func onWorld[T any](ctx context.Context, w *world, call string, f func() (T, error)) (T, error) {
 	if w.lost.Load() {
 		var zero T
 		return zero, fmt.Errorf("%s: an earlier call to the env never returned", call)
 	}
 	done := make(chan returned[T], 1)
-	w.calls <- func() { done <- protect(dataset.ExitEnvPanic, f) }
+	go func() {
+		w.using.Lock()
+		defer w.using.Unlock()
+		done <- protect(dataset.ExitEnvPanic, f)
+	}()
 	return accept(w, await(ctx, call, done))
 }
 
@@ -214,20 +208,18 @@ func (w *world) guard(name string, call env.ToolCall) env.ToolCall {
 	}
 }
 
-// Close closes the env, detached from the end of ctx, and ends the world's
-// goroutine. When that is lost in a call, the closing is left behind for it and
-// Close returns at once.
+// Close closes the env, detached from the end of ctx. When a call is lost, the
+// closing is left behind for when it returns, and Close returns at once.
 func (w *world) Close(ctx context.Context) error {
-	defer close(w.calls)
 	ctx = context.WithoutCancel(ctx)
 	if w.lost.Load() {
-		w.calls <- func() { _ = w.shut(ctx) } // nobody is left to tell
+		go w.shut(ctx) // nobody is left to tell
 		return errors.New("an earlier call never returned: the env is closed when it does")
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.closeTimeout)
 	defer cancel()
 	done := make(chan returned[struct{}], 1)
-	w.calls <- func() { done <- w.shut(ctx) }
+	go func() { done <- w.shut(ctx) }()
 	r := await(ctx, "closing the env", done)
 	if r.caught != nil {
 		return r.caught
@@ -235,8 +227,10 @@ func (w *world) Close(ctx context.Context) error {
 	return r.err
 }
 
-// shut runs on the world's goroutine, perhaps long after Close.
+// shut waits for what still uses the env, perhaps long after Close.
 func (w *world) shut(ctx context.Context) returned[struct{}] {
+	w.using.Lock()
+	defer w.using.Unlock()
 	w.tools.Wait()
 	if w.env == nil {
 		return returned[struct{}]{}

@@ -46,7 +46,7 @@ func Gate(inner Model, b Budget, r Rates) Model {
 func (g *gated) Unwrap() Model { return g.inner }
 
 func (g *gated) Generate(ctx context.Context, req Request) (resp Response, err error) {
-	worst := g.worst(req)
+	worst := g.worst(&req)
 	wait, err := stall(ctx, func() error { return g.budget.Reserve(ctx, worst) })
 	if err != nil {
 		resp.waitedBefore(wait)
@@ -55,13 +55,13 @@ func (g *gated) Generate(ctx context.Context, req Request) (resp Response, err e
 	actual := worst // should the call panic
 	defer func() { g.budget.Settle(worst, actual) }()
 	resp, err = g.inner.Generate(ctx, req)
-	actual = g.actual(resp, worst)
+	actual = g.actual(&resp, worst)
 	resp.waitedBefore(wait)
 	return resp, err
 }
 
-func (g *gated) worst(req Request) Spend {
-	in, out := promptBytes(req), maxOutput(req.Sampling)
+func (g *gated) worst(req *Request) Spend {
+	in, out := promptBytes(req), maxOutput(&req.Sampling)
 	dearest := maxRate(g.rates.Input, g.rates.CacheRead, g.rates.CacheWrite)
 	cost, known := Rates{Input: dearest, Output: g.rates.Output}.Cost(dataset.Usage{Input: in, Output: out})
 	if !known {
@@ -70,7 +70,7 @@ func (g *gated) worst(req Request) Spend {
 	return Spend{NanoUSD: cost, Tokens: addCapped(in, out)}
 }
 
-func (g *gated) actual(resp Response, worst Spend) Spend {
+func (g *gated) actual(resp *Response, worst Spend) Spend {
 	var s Spend
 	if resp.Usage != nil {
 		s.Tokens = resp.Usage.Total()
@@ -90,7 +90,7 @@ func (g *gated) actual(resp Response, worst Spend) Spend {
 const framing = 32
 
 // promptBytes bounds the prompt's tokens: a token is at least one byte.
-func promptBytes(req Request) int64 {
+func promptBytes(req *Request) int64 {
 	n := framing
 	for i := range req.Messages {
 		m := &req.Messages[i]
@@ -105,7 +105,7 @@ func promptBytes(req Request) int64 {
 	return int64(n)
 }
 
-func maxOutput(s dataset.Sampling) int64 {
+func maxOutput(s *dataset.Sampling) int64 {
 	var limit int64
 	if s.MaxTokens != nil {
 		limit = int64(*s.MaxTokens)

@@ -25,15 +25,14 @@ func Limit(inner Model, l *Limiter) Model { return &limited{inner: inner, l: l} 
 
 func (m *limited) Unwrap() Model { return m.inner }
 
-func (m *limited) Generate(ctx context.Context, req Request) (Response, error) {
+func (m *limited) Generate(ctx context.Context, req Request) (resp Response, err error) {
 	wait, err := m.l.acquire(ctx)
 	if err != nil {
-		var resp Response
 		resp.waitedBefore(wait)
 		return resp, err
 	}
 	defer m.l.release()
-	resp, err := m.inner.Generate(ctx, req)
+	resp, err = m.inner.Generate(ctx, req)
 	resp.waitedBefore(wait)
 	return resp, err
 }

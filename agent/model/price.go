@@ -81,8 +81,8 @@ func Price(inner Model, t *PriceTable, provider, name string) Model {
 
 func (p *priced) Unwrap() Model { return p.inner }
 
-func (p *priced) Generate(ctx context.Context, req Request) (Response, error) {
-	resp, err := p.inner.Generate(ctx, req)
+func (p *priced) Generate(ctx context.Context, req Request) (resp Response, err error) {
+	resp, err = p.inner.Generate(ctx, req)
 	if resp.CostNanoUSD != nil || resp.Usage == nil {
 		return resp, err
 	}

@@ -30,31 +30,45 @@ func Record(inner Model, calls CallSink) Model {
 
 func (r *recorder) Unwrap() Model { return r.inner }
 
-func (r *recorder) Generate(ctx context.Context, req Request) (Response, error) {
-	wait, err := stall(ctx, func() error { return r.calls.Call(ctx, startOf(req)) })
+func (r *recorder) Generate(ctx context.Context, req Request) (resp Response, err error) {
+	wait, err := r.begin(ctx, &req)
 	if err != nil {
-		return Response{}, fmt.Errorf("recording the start of call %s: %w", req.CallID, err)
+		return Response{}, err
 	}
-	resp, err := r.inner.Generate(ctx, req)
+	resp, err = r.inner.Generate(ctx, req)
 	resp.waitedBefore(wait)
-	end := EndOf(req, resp, err)
-	if _, lost := stall(ctx, func() error { return r.calls.Call(context.WithoutCancel(ctx), end) }); lost != nil {
-		return resp, errors.Join(err, fmt.Errorf("recording the end of call %s: %w", req.CallID, lost))
+	if lost := r.end(ctx, &req, &resp, err); lost != nil {
+		err = errors.Join(err, lost)
 	}
 	return resp, err
 }
 
-func startOf(req Request) dataset.Call {
-	return dataset.Call{
-		Phase: dataset.CallStart, CallID: req.CallID, Agent: req.Agent,
-		Episode: req.Episode, AtUnixUS: time.Now().UnixMicro(),
+func (r *recorder) begin(ctx context.Context, req *Request) (Try, error) {
+	wait, err := stall(ctx, func() error {
+		return r.calls.Call(ctx, dataset.Call{
+			Phase: dataset.CallStart, CallID: req.CallID, Agent: req.Agent,
+			Episode: req.Episode, AtUnixUS: time.Now().UnixMicro(),
+		})
+	})
+	if err != nil {
+		err = fmt.Errorf("recording the start of call %s: %w", req.CallID, err)
 	}
+	return wait, err
+}
+
+func (r *recorder) end(ctx context.Context, req *Request, resp *Response, err error) error {
+	line := EndOf(req, resp, err)
+	_, lost := stall(ctx, func() error { return r.calls.Call(context.WithoutCancel(ctx), line) })
+	if lost != nil {
+		return fmt.Errorf("recording the end of call %s: %w", req.CallID, lost)
+	}
+	return nil
 }
 
 // EndOf is the ledger's line about a call that ended with resp and err. The
 // same line goes into an attempt's [dataset.Books], so that rows and ledger
 // agree.
-func EndOf(req Request, resp Response, err error) dataset.Call {
+func EndOf(req *Request, resp *Response, err error) dataset.Call {
 	return dataset.Call{
 		Phase: dataset.CallEnd, CallID: req.CallID, Agent: req.Agent,
 		Episode: req.Episode, AtUnixUS: time.Now().UnixMicro(),

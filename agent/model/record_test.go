@@ -69,7 +69,7 @@ func TestRecord(t *testing.T) {
 			end := tt.end
 			end.CallID, end.Agent, end.Episode = req.CallID, req.Agent, req.Episode
 			wantLines(t, s.lines, end)
-			again := model.EndOf(req, got, err)
+			again := model.EndOf(&req, &got, err)
 			if diff := cmp.Diff(s.lines[1], again, cmpopts.IgnoreFields(dataset.Call{}, "AtUnixUS")); diff != "" {
 				t.Errorf("the books differ from the ledger:\n%s", diff)
 			}

@@ -56,25 +56,37 @@ func Retry(inner Model, o RetryOptions) Model {
 
 func (m *retrying) Unwrap() Model { return m.inner }
 
-func (m *retrying) Generate(ctx context.Context, req Request) (Response, error) {
-	var sum Response
-	var schedule *backoff.ExponentialBackOff // made by the first failure
-	for req.Try = 0; ; req.Try++ {
-		start := time.Now()
-		resp, err := m.inner.Generate(ctx, req)
-		if err == nil && req.Try == 0 {
-			return resp, nil
-		}
-		sum.addTry(resp, err, start)
+func (m *retrying) Generate(ctx context.Context, req Request) (resp Response, err error) {
+	req.Try = 0
+	start := time.Now()
+	resp, err = m.inner.Generate(ctx, req)
+	if err != nil {
+		err = m.again(ctx, &req, &resp, err, start)
+	}
+	return resp, err
+}
+
+// again goes on after a first try that failed; resp becomes the sum of all.
+func (m *retrying) again(ctx context.Context, req *Request, resp *Response, err error, start time.Time) error {
+	first := *resp
+	*resp = Response{}
+	resp.addTry(&first, err, start)
+	schedule := m.schedule()
+	for {
 		failed := retryable(err)
 		if failed == nil || req.Try+1 >= m.o.Tries {
-			return sum, tried(err, req.Try+1)
+			return tried(err, req.Try+1)
 		}
-		if schedule == nil {
-			schedule = m.schedule()
+		if err := resp.pause(ctx, m.wait(schedule, failed)); err != nil {
+			return err
 		}
-		if err := sum.pause(ctx, m.wait(schedule, failed)); err != nil {
-			return sum, err
+		req.Try++
+		start = time.Now()
+		var try Response
+		try, err = m.inner.Generate(ctx, *req)
+		resp.addTry(&try, err, start)
+		if err == nil {
+			return nil
 		}
 	}
 }
@@ -99,11 +111,11 @@ func (m *retrying) wait(schedule *backoff.ExponentialBackOff, failed *Error) tim
 
 // addTry adds the end of a try that began at start to the sum; the last try's
 // reply is the sum's.
-func (r *Response) addTry(try Response, err error, start time.Time) {
+func (r *Response) addTry(try *Response, err error, start time.Time) {
 	tries, paused := append(r.Tries, try.Tries...), r.Paused+try.Paused
 	unreported := r.Unreported + unreportedBy(try, err)
-	usage, cost := sumPaid(r, &try)
-	*r = try
+	usage, cost := sumPaid(r, try)
+	*r = *try
 	r.Tries, r.Paused, r.Unreported, r.Usage, r.CostNanoUSD = tries, paused, unreported, usage, cost
 	if err == nil {
 		return
@@ -118,7 +130,7 @@ func (r *Response) addTry(try Response, err error, start time.Time) {
 	r.Tries = append(r.Tries, failed)
 }
 
-func unreportedBy(try Response, err error) int {
+func unreportedBy(try *Response, err error) int {
 	if e := new(Error); errors.As(err, &e) && e.Sent && try.Usage == nil {
 		return max(try.Unreported, 1)
 	}
