@@ -155,3 +155,17 @@ func TestBadRowBehindLimit(t *testing.T) {
 		t.Errorf("tasks %s, want %s", keys(tasks), want)
 	}
 }
+
+// Once all rows are counted, only the ids of several rows are kept.
+func TestCounterForgets(t *testing.T) {
+	sources := open(t, []int{0, 0}, "a b a c", "d e a f c")
+	for range 2 {
+		if _, err := collect(Join(sources...)); err != nil {
+			t.Fatal(err)
+		}
+		counter := sources[0].opts.Counter
+		if got, want := []int{len(counter.counts[0]), len(counter.counts[1])}, []int{2, 2}; !cmp.Equal(got, want) {
+			t.Errorf("ids kept of each source %v, want %v", got, want)
+		}
+	}
+}

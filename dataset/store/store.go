@@ -66,10 +66,10 @@ type Store struct {
 	flat  *flattener
 	enc   *encoder
 	blobs *blobs
-	tasks map[[16]byte]bool // whose row this invocation has written; Write's
-	index *Index            // as of opening, then the caller's
-	spent dataset.Books     // as of opening
-	ended atomic.Int64      // the latest end of an attempt written here, in microseconds
+	tasks recentTasks   // whose row this invocation has written; Write's
+	index *Index        // as of opening, then the caller's
+	spent dataset.Books // as of opening
+	ended atomic.Int64  // the latest end of an attempt written here, in microseconds
 
 	committer *committer
 	stopped   chan struct{} // closed when the committer has ended
@@ -122,7 +122,7 @@ func locked(dir string, opts Options, open func(*Store) error) (*Store, error) {
 	}
 	s := &Store{
 		fsys: opts.FS, dir: dir, opts: opts, log: opts.Logger, lock: lock, enc: enc,
-		blobs: newBlobs(opts.FS, dir), tasks: map[[16]byte]bool{}, index: NewIndex(),
+		blobs: newBlobs(opts.FS, dir), index: NewIndex(),
 	}
 	if err := open(s); err != nil {
 		return nil, errors.Join(err, lock.Close())

@@ -54,14 +54,33 @@ func (s *Store) seeEnd(rows *Rows) {
 }
 
 func (s *Store) newTasks(rows *Rows, tr *dataset.Trajectory) {
-	key := taskKey(tr.Episode.Task.ID, tr.Episode.Task.Occurrence)
-	if !s.tasks[key] {
-		s.tasks[key] = true
+	if s.tasks.add(taskKey(tr.Episode.Task.ID, tr.Episode.Task.Occurrence)) {
 		rows.Tasks = append(rows.Tasks, s.flat.task(tr.Episode.Task))
 	}
 	for _, child := range tr.Children {
 		s.newTasks(rows, child)
 	}
+}
+
+// recentTasks remembers whose row was written, in bounded memory: attempts at
+// a task come close together. One that comes late brings its task's row again,
+// and readers keep one. Its zero value is ready to use.
+type recentTasks struct{ young, old map[[16]byte]struct{} }
+
+// maxRecentTasks bounds each of the two generations.
+const maxRecentTasks = 64 << 10
+
+// add reports whether the task is new.
+func (r *recentTasks) add(key [16]byte) bool {
+	if _, ok := r.young[key]; ok {
+		return false
+	}
+	_, known := r.old[key]
+	if r.young == nil || len(r.young) == maxRecentTasks {
+		r.young, r.old = map[[16]byte]struct{}{}, r.young
+	}
+	r.young[key] = struct{}{}
+	return !known
 }
 
 // taskKey is the key of the tasks table, in little memory.
