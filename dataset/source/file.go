@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -23,13 +24,32 @@ type file struct {
 // Bounds of a zstd frame: a window above it would be held in memory.
 const maxWindow = 128 << 20
 
-// stream is a file being read: its content decompressed, its bytes hashed.
+// stream is a file being read: its rows, and its bytes as stored, hashed.
 type stream struct {
-	*bufio.Reader // of the content
-	raw           *counted
-	buffered      *bufio.Reader // of raw
-	close         func()
+	rows     records // nil: the file has none
+	file     fs.File
+	raw      *counted
+	buffered *bufio.Reader // of raw
+	closers  []func()
 }
+
+// records are the rows of a file, in order.
+type records interface {
+	// next returns the next row. A badRow is the error of that row alone,
+	// [io.EOF] tells the end, and any other error ends the file.
+	next() (map[string]any, error)
+	// at says where the row or the error of the latest next is.
+	at(RowError) RowError
+	close()
+}
+
+// badRow says why a row cannot be read; the next one can.
+type badRow struct{ error }
+
+func (b badRow) Unwrap() error { return b.error }
+
+// errRead is wrapped by errors of reading the file, which are not its content's.
+var errRead = errors.New("reading the file")
 
 // counted hashes and counts what is read of a file.
 type counted struct {
@@ -42,6 +62,9 @@ func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.hash.Write(p[:n])
 	c.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", errRead, err)
+	}
 	return n, err
 }
 
@@ -53,70 +76,121 @@ func (f file) start() (*stream, error) {
 		return nil, fmt.Errorf("opening the dataset: %w", err)
 	}
 	raw := &counted{r: opened, hash: sha256.New()}
-	s := &stream{raw: raw, buffered: bufio.NewReaderSize(raw, 64<<10), close: func() { _ = opened.Close() }}
-	if err := s.decompress(); err != nil {
+	s := &stream{file: opened, raw: raw, buffered: bufio.NewReaderSize(raw, 64<<10)}
+	s.closers = append(s.closers, func() { _ = opened.Close() })
+	if err := s.recognise(f.path); err != nil {
 		s.close()
 		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	return s, nil
 }
 
-func (s *stream) decompress() error {
+func (s *stream) close() {
+	if s.rows != nil {
+		s.rows.close()
+	}
+	for _, c := range slices.Backward(s.closers) {
+		c()
+	}
+}
+
+// recognise finds out what the file holds.
+func (s *stream) recognise(name string) error {
 	head, err := peek(s.buffered)
 	if err != nil {
 		return err
 	}
-	kind, err := sniff(head)
+	kind, err := sniff(head, name)
 	if err != nil {
 		return err
 	}
 	switch kind {
-	case jsonl, blank:
-		s.Reader = s.buffered
-		return nil
-	case gzipped:
+	case gzipped, zstandard:
+		return s.unpack(kind, name)
+	case parquetFile:
+		return s.parquet()
+	}
+	return s.read(s.buffered, head, kind, name)
+}
+
+// read begins to read rows from r, which begins with head.
+func (s *stream) read(r *bufio.Reader, head []byte, kind format, name string) (err error) {
+	switch kind {
+	case csvText:
+		var rows *csvRows
+		if rows, err = newCSVRows(lines{r: r}, separator(head, name)); err == nil {
+			s.rows = rows
+		}
+	case arrowData:
+		var rows *arrowRows
+		if rows, err = newArrowRows(r); err == nil {
+			s.rows = rows
+		}
+	default:
+		s.rows = &jsonRows{lines{r: r}}
+	}
+	return err
+}
+
+func (s *stream) unpack(kind format, name string) error {
+	var content io.Reader
+	if kind == gzipped {
 		z, err := gzip.NewReader(s.buffered)
 		if err != nil {
 			return unpacking(kind, err)
 		}
-		s.Reader = bufio.NewReaderSize(named{z, kind}, 64<<10)
-	case zstandard:
+		content = z
+	} else {
 		// One goroutine: the reader of a small file is not worth more, and the
 		// bytes hashed are then those that were decoded.
 		z, err := zstd.NewReader(s.buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return unpacking(kind, err)
 		}
-		closeFile := s.close
-		s.close = func() { z.Close(); closeFile() }
-		s.Reader = bufio.NewReaderSize(named{z, kind}, 64<<10)
+		s.closers = append(s.closers, z.Close)
+		content = z
 	}
-	return s.checkContent()
-}
-
-// checkContent looks at what was compressed.
-func (s *stream) checkContent() error {
-	head, err := peek(s.Reader)
-	if err != nil {
-		return nil //nolint:nilerr // reported with its line when it is read
+	r := bufio.NewReaderSize(named{content, kind}, 64<<10)
+	head, err := peek(r)
+	if err != nil && len(head) == 0 {
+		return err
 	}
-	kind, err := sniff(head)
-	if err != nil {
+	inner, err := sniff(head, name)
+	switch {
+	case err != nil:
 		return fmt.Errorf("compressed content: %w", err)
-	}
-	if kind == gzipped || kind == zstandard {
+	case inner == gzipped || inner == zstandard:
 		return errors.New("it is compressed twice; unpack it once")
+	case inner == parquetFile:
+		return errors.New("it is a compressed Parquet file; unpack it, Parquet is compressed in itself")
 	}
-	return nil
+	return s.read(r, head, inner, name)
 }
 
-// peek looks at the beginning of a file without reading it.
+func (s *stream) parquet() error {
+	r, ok := s.file.(io.ReaderAt)
+	if !ok {
+		return errors.New("it is a Parquet file, which is not read from here")
+	}
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	rows, err := newParquetRows(r, info.Size())
+	if err == nil {
+		s.rows = rows
+	}
+	return err
+}
+
+// peek looks at the beginning of a file without reading it. What there is it
+// returns with an error too.
 func peek(r *bufio.Reader) ([]byte, error) {
 	head, err := r.Peek(sniffLen)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return head, nil
+	return head, err
 }
 
 // named says in its errors what was being unpacked.
@@ -151,8 +225,7 @@ func (f file) check() (empty bool, err error) {
 		return false, err
 	}
 	defer s.close()
-	lines := &lines{r: s.Reader}
-	_, err = lines.next()
+	_, err = s.rows.next()
 	return errors.Is(err, io.EOF), nil // other errors are reported with their line when it is read
 }
 

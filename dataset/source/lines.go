@@ -74,3 +74,28 @@ func (l *lines) skip(err error) error {
 	}
 	return errLongLine
 }
+
+// jsonRows reads JSONL.
+type jsonRows struct{ lines }
+
+func (j *jsonRows) next() (map[string]any, error) {
+	line, err := j.lines.next()
+	if errors.Is(err, errLongLine) {
+		return nil, badRow{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	row, err := decodeRow(line)
+	if err != nil {
+		return nil, badRow{err}
+	}
+	return row, nil
+}
+
+func (j *jsonRows) at(e RowError) RowError {
+	e.Line = j.number
+	return e
+}
+
+func (j *jsonRows) close() {}

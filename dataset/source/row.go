@@ -11,12 +11,8 @@ import (
 	"github.com/talaria-run/talaria/dataset"
 )
 
-// task makes a task of a line. Its Occurrence is the caller's to set.
-func (s *Source) task(line []byte) (dataset.Task, error) {
-	row, err := decodeRow(line)
-	if err != nil {
-		return dataset.Task{}, err
-	}
+// task makes a task of a row. Its Occurrence is the caller's to set.
+func (s *Source) task(row map[string]any) (dataset.Task, error) {
 	t, rest, err := s.fromRow(row)
 	if err != nil {
 		return dataset.Task{}, err

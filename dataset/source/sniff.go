@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 )
 
-// format is what a file is, as its first bytes tell. Its name is not asked.
+// format is what a file is, as its first bytes tell. Its name is asked only
+// where text could be CSV of one column.
 type format int
 
 const (
 	jsonl format = iota
+	csvText
+	parquetFile
+	arrowData // a file or a stream
 	gzipped
 	zstandard
 	blank // nothing but white space so far
@@ -19,13 +24,29 @@ const (
 // sniffLen is how much of a file is looked at.
 const sniffLen = 4096
 
-// magic lists the beginnings of formats that are no JSONL, with what to do.
+// known lists the beginnings of formats that are read.
+func known() []struct {
+	prefix string
+	kind   format
+} {
+	return []struct {
+		prefix string
+		kind   format
+	}{
+		{"\x1f\x8b", gzipped},
+		{"\x28\xb5\x2f\xfd", zstandard},
+		{"PAR1", parquetFile},
+		{"ARROW1", arrowData},
+		{"\xff\xff\xff\xff", arrowData},
+	}
+}
+
+// magic lists the beginnings of formats that are not read, with what to do.
 func magic() []struct{ prefix, what string } {
-	const convert = "; convert it to JSONL"
+	const convert = "; convert it to JSONL or Parquet"
 	return []struct{ prefix, what string }{
-		{"PAR1", "a Parquet file" + convert},
-		{"ARROW1", "an Arrow file" + convert},
-		{"\xff\xff\xff\xff", "an Arrow stream" + convert},
+		{"PARE", "an encrypted Parquet file; write it without encryption"},
+		{"FEA1", "a Feather file of version 1; write it again in version 2"},
 		{"PK\x03\x04", "a zip archive or a spreadsheet; unpack it to JSONL"},
 		{"BZh", "compressed with bzip2; use gzip or zstd"},
 		{"\xfd7zXZ\x00", "compressed with xz; use gzip or zstd"},
@@ -47,11 +68,13 @@ func magic() []struct{ prefix, what string } {
 const utf8BOM = "\xef\xbb\xbf"
 
 // sniff recognises a format by the beginning of its content.
-func sniff(head []byte) (format, error) {
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		return gzipped, nil
-	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}), skippable(head):
+func sniff(head []byte, name string) (format, error) {
+	for _, k := range known() {
+		if bytes.HasPrefix(head, []byte(k.prefix)) {
+			return k.kind, nil
+		}
+	}
+	if skippable(head) {
 		return zstandard, nil
 	}
 	for _, m := range magic() {
@@ -67,23 +90,31 @@ func sniff(head []byte) (format, error) {
 		return jsonl, nil
 	case text[0] == '[':
 		return 0, errors.New("it is one JSON array; write one object per line, for example with jq -c '.[]'")
+	case bytes.IndexByte(text, 0) >= 0:
+		return 0, errors.New("it is not text; a dataset is JSONL, CSV, Parquet or Arrow, text also compressed with gzip or zstd")
+	case separator(head, name) != 0:
+		return csvText, nil
 	}
-	return 0, notJSON(text)
+	return 0, errors.New("it is neither JSONL nor CSV: the first line does not begin with { and has no separator; " +
+		"a file of one column is read as CSV if its name ends in .csv")
+}
+
+// separator is what separates the columns of a file if it is CSV, else 0.
+func separator(head []byte, name string) byte {
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(name), ".gz"), ".zst")
+	if strings.HasSuffix(name, ".tsv") {
+		return '\t'
+	}
+	header, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\n"))
+	s := separatorOf(header)
+	if s == 0 && strings.HasSuffix(name, ".csv") {
+		return ','
+	}
+	return s
 }
 
 // skippable recognises a frame that a zstd reader skips: some writers begin
 // with one.
 func skippable(head []byte) bool {
 	return len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18})
-}
-
-func notJSON(text []byte) error {
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	if bytes.IndexByte(text, 0) >= 0 {
-		return errors.New("it is not text; a dataset is JSONL, plain or compressed with gzip or zstd")
-	}
-	if bytes.ContainsAny(line, ",\t;") {
-		return errors.New("it looks like CSV; convert it to JSONL, one object per line")
-	}
-	return errors.New("it is not JSONL: the first line does not begin with {")
 }

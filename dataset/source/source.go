@@ -6,7 +6,9 @@
 // is reported as "file:line: what" and ends the stream, or is counted in
 // [Source.Bad] and skipped.
 //
-// Rows are JSONL, one object per line: plain, gzip or zstd. A folder of Harbor
+// Rows are JSONL, CSV, Parquet or Arrow, all but Parquet also within gzip or
+// zstd, and are the same from each: the values that JSON has, those of CSV all
+// text. A folder of Harbor
 // tasks is a source too: each task is a row with the columns id, input (its
 // instruction), target (its solution), description, keywords and its metadata.
 // A task that cannot be run without an image, or for which this machine lacks a
@@ -221,15 +223,19 @@ type BadRows struct {
 // RowError says where a row is and why it cannot be a task.
 type RowError struct {
 	File   string
-	Line   int // from 1; 0: the file as a whole
+	Line   int // from 1; 0: the file as a whole, or one without lines
+	Row    int // from 1, in a file without lines
 	Reason string
 }
 
 func (e RowError) Error() string {
-	if e.Line == 0 {
-		return e.File + ": " + e.Reason
+	switch {
+	case e.Line > 0:
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason)
+	case e.Row > 0:
+		return fmt.Sprintf("%s: row %d: %s", e.File, e.Row, e.Reason)
 	}
-	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason)
+	return e.File + ": " + e.Reason
 }
 
 // maxBadRows is how many bad rows are kept: enough to see what is wrong.

@@ -336,9 +336,9 @@ func TestSkipBadRows(t *testing.T) {
 			t.Errorf("%d tasks, want 2", len(tasks))
 		}
 		want := BadRows{Count: 3, First: []RowError{
-			{path, 2, "not JSON at byte 9: unexpected end of JSON input"},
-			{path, 4, "a row is a JSON object, not a list"},
-			{path, 6, `the row has no column "input"; it has target`},
+			{File: path, Line: 2, Reason: "not JSON at byte 9: unexpected end of JSON input"},
+			{File: path, Line: 4, Reason: "a row is a JSON object, not a list"},
+			{File: path, Line: 6, Reason: `the row has no column "input"; it has target`},
 		}}
 		if diff := cmp.Diff(want, s.Bad()); diff != "" {
 			t.Errorf("bad rows differ (-want +got):\n%s", diff)

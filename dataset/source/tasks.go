@@ -83,20 +83,21 @@ func (f file) read(p *pass) (File, error) {
 		return File{}, err
 	}
 	defer s.close()
-	l := &lines{r: s.Reader}
 	for {
-		line, err := l.next()
+		row, err := s.rows.next()
 		if errors.Is(err, io.EOF) {
 			return s.sum(f.path)
 		}
-		if err != nil && !errors.Is(err, errLongLine) {
-			return File{}, RowError{File: f.path, Line: l.number, Reason: err.Error()}
+		at := s.rows.at(RowError{File: f.path})
+		if _, bad := errors.AsType[badRow](err); err != nil && !bad {
+			at.Reason = err.Error()
+			return File{}, at
 		}
 		var t dataset.Task
 		if err == nil {
-			t, err = p.task(line)
+			t, err = p.task(row)
 		}
-		if err := p.row(t, err, RowError{File: f.path, Line: l.number}); err != nil {
+		if err := p.row(t, err, at); err != nil {
 			return File{}, err
 		}
 	}
