@@ -22,7 +22,7 @@ func BenchmarkWrappers(b *testing.B) {
 	inner := generator(func(context.Context, model.Request) (model.Response, error) { return answer, nil })
 	table := model.EmbeddedPrices()
 	rates, _ := table.Rates("openai", "gpt-4o-mini")
-	m := model.Record(model.Price(model.Gate(model.Retry(model.Limit(inner, model.NewLimiter(64)),
+	m := model.Record(model.Price(model.Gate(model.Retry(model.Limit(inner, model.NewLimiter(64, model.LimiterOptions{})),
 		model.RetryOptions{}), free{}, rates), table, "openai", "gpt-4o-mini"), free{})
 	req := modeltest.Ask("0123456789abcdef0123456789abcdef-0-0", modeltest.Calculator())
 	ctx, _, cancel := model.WithClock(b.Context(), 0)

@@ -32,7 +32,7 @@ func TestLimitIsFair(t *testing.T) {
 			pass(time.Second)
 			return reply(1), nil
 		})
-		shared := model.NewLimiter(2)
+		shared := model.NewLimiter(2, model.LimiterOptions{})
 		models := []model.Model{model.Limit(inner, shared), model.Limit(inner, shared)}
 		for i := range 10 {
 			wg.Go(func() {
@@ -86,7 +86,7 @@ func TestLimitCancelled(t *testing.T) {
 			<-release
 			return reply(1), nil
 		})
-		m := model.Limit(inner, model.NewLimiter(1))
+		m := model.Limit(inner, model.NewLimiter(1, model.LimiterOptions{}))
 		var wg sync.WaitGroup
 		call := func(ctx context.Context, check func(model.Response, error)) {
 			wg.Go(func() { check(m.Generate(ctx, model.Request{})) })
@@ -125,7 +125,7 @@ func TestLimitAfterPanic(t *testing.T) {
 			panic("provider")
 		}
 		return reply(1), nil
-	}), model.NewLimiter(1))
+	}), model.NewLimiter(1, model.LimiterOptions{}))
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = m.Generate(t.Context(), model.Request{CallID: "panic"})

@@ -43,7 +43,7 @@ func wantClass(t *testing.T, err error, class string, causes ...error) {
 
 func TestAs(t *testing.T) {
 	inner := generator(func(context.Context, model.Request) (model.Response, error) { return reply(1), nil })
-	stack := model.Record(model.Price(model.Gate(model.Retry(model.Limit(inner, model.NewLimiter(1)),
+	stack := model.Record(model.Price(model.Gate(model.Retry(model.Limit(inner, model.NewLimiter(1, model.LimiterOptions{})),
 		model.RetryOptions{}), nil, model.Rates{}), model.EmbeddedPrices(), "p", "m"), nil)
 	if _, ok := model.As[generator](stack); !ok {
 		t.Error("the innermost model is not found through the wrappers")

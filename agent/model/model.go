@@ -6,6 +6,9 @@
 //
 //	record ─ price ─ gate ─ retry ─ limit ─ provider
 //
+// With several endpoints behind one model, spread stands in the place of limit
+// and has a limit and a provider for each.
+//
 // A provider package (openai, scripted) makes the innermost one and does one
 // try per Generate.
 package model
@@ -44,6 +47,9 @@ type Request struct {
 	Episode *dataset.Episode
 	// Try is the number of the try, 0 for the first; the retry wrapper counts it.
 	Try int
+	// Failed names the endpoint of each try that failed before, where a model
+	// has several; the retry wrapper fills it in.
+	Failed []string
 }
 
 // CallID names the n-th logical call of an attempt.
@@ -128,7 +134,11 @@ type Error struct {
 	// Sent tells that the request may have reached the model, and no answer
 	// said that it was refused: it may have been paid for.
 	Sent bool
-	Err  error
+	// Endpoint is where the try failed, where a model has several, and
+	// Elsewhere that another one can take the call at once.
+	Endpoint  string
+	Elsewhere bool
+	Err       error
 }
 
 func (e *Error) Error() string {

@@ -43,8 +43,8 @@ type retrying struct {
 
 // Retry tries a call again when its [Error] is retryable: after a wait drawn
 // from zero to a bound that doubles (full jitter), or after what the server
-// asked for in Retry-After. Waits stop the episode's clock and end when ctx is
-// done.
+// asked for in Retry-After; at once where another endpoint can take the call.
+// Waits stop the episode's clock and end when ctx is done.
 //
 // The Response, also that of a call which failed in the end, adds up all
 // tries: their usage and cost where they reported it, and otherwise whether
@@ -77,8 +77,13 @@ func (m *retrying) again(ctx context.Context, req *Request, resp *Response, err 
 		if failed == nil || req.Try+1 >= m.o.Tries {
 			return tried(err, req.Try+1)
 		}
-		if err := resp.pause(ctx, m.wait(schedule, failed)); err != nil {
-			return err
+		if failed.Endpoint != "" {
+			req.Failed = append(req.Failed, failed.Endpoint)
+		}
+		if !failed.Elsewhere {
+			if err := resp.pause(ctx, m.wait(schedule, failed)); err != nil {
+				return err
+			}
 		}
 		req.Try++
 		start = time.Now()

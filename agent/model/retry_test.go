@@ -229,7 +229,7 @@ func TestRetryCancelled(t *testing.T) {
 // a slot of the endpoint.
 func TestRetryReleasesTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := failed(model.ClassRateLimit, 429)
+		e := failed(model.ClassServer, 500)
 		e.RetryAfter = time.Hour
 		inner := generator(func(_ context.Context, req model.Request) (model.Response, error) {
 			if req.CallID == "slow" && req.Try == 0 {
@@ -237,7 +237,7 @@ func TestRetryReleasesTheSlot(t *testing.T) {
 			}
 			return reply(1), nil
 		})
-		m := model.Retry(model.Limit(inner, model.NewLimiter(1)), model.RetryOptions{MaxRetryAfter: time.Hour})
+		m := model.Retry(model.Limit(inner, model.NewLimiter(1, model.LimiterOptions{})), model.RetryOptions{MaxRetryAfter: time.Hour})
 		done := make(chan error)
 		go func() {
 			_, err := m.Generate(t.Context(), model.Request{CallID: "slow"})

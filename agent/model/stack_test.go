@@ -86,7 +86,7 @@ func TestBooks(t *testing.T) {
 		got   = make([]model.Response, calls)
 		errs  = make([]error, calls)
 	)
-	m := model.Record(model.Price(model.Gate(model.Retry(model.Limit(client, model.NewLimiter(8)),
+	m := model.Record(model.Price(model.Gate(model.Retry(model.Limit(client, model.NewLimiter(8, model.LimiterOptions{})),
 		model.RetryOptions{Tries: 4, Base: time.Millisecond}), lockedBudget{&mu, &spent}, rates), table, "p", "m"), &sink)
 	var wg sync.WaitGroup
 	for i := range together {

@@ -34,7 +34,7 @@ func (e endpoints) of(url string) endpoint {
 	if !ok {
 		at = endpoint{
 			transport: openai.NewTransport(e.ceiling, http.ProxyFromEnvironment),
-			limiter:   model.NewLimiter(e.ceiling),
+			limiter:   model.NewLimiter(e.ceiling, model.LimiterOptions{}),
 		}
 		e.byURL[url] = at
 	}
