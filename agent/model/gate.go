@@ -61,7 +61,7 @@ func (g *gated) Generate(ctx context.Context, req Request) (resp Response, err e
 }
 
 func (g *gated) worst(req *Request) Spend {
-	in, out := promptBytes(req), maxOutput(&req.Sampling)
+	in, out := promptBytes(req), MaxOutput(&req.Sampling)
 	dearest := maxRate(g.rates.Input, g.rates.CacheRead, g.rates.CacheWrite)
 	cost, known := Rates{Input: dearest, Output: g.rates.Output}.Cost(dataset.Usage{Input: in, Output: out})
 	if !known {
@@ -105,7 +105,8 @@ func promptBytes(req *Request) int64 {
 	return int64(n)
 }
 
-func maxOutput(s *dataset.Sampling) int64 {
+// MaxOutput is the most tokens that a reply may have, 0 if nothing bounds it.
+func MaxOutput(s *dataset.Sampling) int64 {
 	var limit int64
 	if s.MaxTokens != nil {
 		limit = int64(*s.MaxTokens)

@@ -21,6 +21,7 @@ func newApp(std *stdio) *cli.App {
 		Flags:     globalFlags(),
 		Commands: []*cli.Command{
 			newRunCommand(std),
+			newPlanCommand(std),
 			newResumeCommand(std),
 			newStatusCommand(std),
 			newShowCommand(std),

@@ -41,6 +41,8 @@ type assembly struct {
 	sandboxes sandboxes
 	// solution is what the oracle answers in place of a task's own; nil: that.
 	solution func(*dataset.Task) string
+	// rehearsal stands in for every model and sandbox; nil: the real ones.
+	rehearsal *rehearsal
 }
 
 // ledger is where model calls are written: the store, once it is open.
@@ -148,6 +150,9 @@ func (a *assembly) cell(ctx context.Context, v configs.Variant, source int) (run
 	}
 	described := a.describe(v, src, prompt, tools, scorers)
 	m, err := a.model(v.Run, src, described, scorers)
+	if a.rehearsal != nil {
+		m, err = a.rehearsal.model(err), nil
+	}
 	if err != nil {
 		return runner.Cell{}, err
 	}

@@ -19,12 +19,17 @@ type sandboxes struct {
 	cfg     *configs.Run
 	log     *slog.Logger
 	backend *local.Backend // nil until then
+	// rehearsal stands in for the backend; nil: the real one.
+	rehearsal sandbox.Backend
 }
 
 // setup is what an env's Setup gets: nil where the env needs no sandbox.
 func (s *sandboxes) setup(ctx context.Context, run *configs.Run, envName string) (sandbox.Backend, sandbox.Spec, error) {
 	if !sandboxedEnvs()[envName] {
 		return nil, sandbox.Spec{}, nil
+	}
+	if s.rehearsal != nil {
+		return s.rehearsal, s.spec(run), nil
 	}
 	if s.backend == nil {
 		allowed, err := s.unconfined()
@@ -39,11 +44,15 @@ func (s *sandboxes) setup(ctx context.Context, run *configs.Run, envName string)
 			return nil, sandbox.Spec{}, fmt.Errorf("%s: %w", run.Place("sandbox.backend"), err)
 		}
 	}
+	return s.backend, s.spec(run), nil
+}
+
+func (s *sandboxes) spec(run *configs.Run) sandbox.Spec {
 	c := run.Sandbox
-	return s.backend, sandbox.Spec{
+	return sandbox.Spec{
 		Network: c.Network, Memory: int64(c.Memory), Disk: int64(c.Disk), Pids: c.Pids, Timeout: c.Timeout,
 		Labels: sandbox.Labels{Run: run.Name},
-	}, nil
+	}
 }
 
 // reap removes what runs have left that were killed.

@@ -35,34 +35,48 @@ func newRunCommand(std *stdio) *cli.Command {
 		UsageText:   "talaria run bundled:quickstart",
 		ArgsUsage:   "CONFIG",
 		Description: shardHelp,
-		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `PRESET/MODEL`; several are swept over"},
-			&cli.StringFlag{Name: "base-url", Usage: "reach the model at `URL`"},
-			&cli.IntFlag{Name: "limit", Usage: "take the first `N` tasks of each source"},
-			shardFlag("run one shard of the tasks, `i/n`, auto or auto/n"),
-			&cli.IntFlag{Name: "samples", Usage: "run each task `N` times"},
-			&cli.IntFlag{Name: "concurrency", Usage: "run up to `N` episodes at once"},
-			setFlag(),
-			&cli.StringFlag{Name: "out", Usage: "record in `DIR`, which must be absent or empty unless --resume"},
-			&cli.StringFlag{Name: "name", Usage: "begin the directory's name with `NAME`"},
-			&cli.StringSliceFlag{Name: "tag", Usage: "add `TAG` to every row"},
-			&cli.StringFlag{Name: "note", Usage: "keep `TEXT` with the run"},
-			&cli.BoolFlag{Name: "resume", Usage: "go on with the run in --out if there is one"},
-		},
+		Flags:       planFlags(),
 		Action: func(c *cli.Context) error {
-			shard, err := shardOf(c, std)
+			opts, err := runOptionsOf(c, std)
 			if err != nil {
 				return err
 			}
-			return runRun(c.Context, runOptions{
-				Config: c.Args().First(), Shard: shard,
-				Load: configs.Options{
-					Flags: runFlags(c), Set: c.StringSlice("set"), Model: c.StringSlice("model"), Env: std.lookupEnv,
-				},
-				Out: c.String("out"), Resume: c.Bool("resume"),
-			}, std)
+			return runRun(c.Context, opts, std)
 		},
 	}
+}
+
+// planFlags are the flags of run, which plan has too: they say what is run.
+func planFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringSliceFlag{Name: "model", Aliases: []string{"m"}, Usage: "use `PRESET/MODEL`; several are swept over"},
+		&cli.StringFlag{Name: "base-url", Usage: "reach the model at `URL`"},
+		&cli.IntFlag{Name: "limit", Usage: "take the first `N` tasks of each source"},
+		shardFlag("run one shard of the tasks, `i/n`, auto or auto/n"),
+		&cli.IntFlag{Name: "samples", Usage: "run each task `N` times"},
+		&cli.IntFlag{Name: "concurrency", Usage: "run up to `N` episodes at once"},
+		setFlag(),
+		&cli.StringFlag{Name: "out", Usage: "record in `DIR`, which must be absent or empty unless --resume"},
+		&cli.StringFlag{Name: "name", Usage: "begin the directory's name with `NAME`"},
+		&cli.StringSliceFlag{Name: "tag", Usage: "add `TAG` to every row"},
+		&cli.StringFlag{Name: "note", Usage: "keep `TEXT` with the run"},
+		&cli.BoolFlag{Name: "resume", Usage: "go on with the run in --out if there is one"},
+	}
+}
+
+// runOptionsOf reads the planFlags.
+func runOptionsOf(c *cli.Context, std *stdio) (runOptions, error) {
+	shard, err := shardOf(c, std)
+	if err != nil {
+		return runOptions{}, err
+	}
+	return runOptions{
+		Config: c.Args().First(), Shard: shard,
+		Load: configs.Options{
+			Flags: runFlags(c), Set: c.StringSlice("set"), Model: c.StringSlice("model"), Env: std.lookupEnv,
+		},
+		Out: c.String("out"), Resume: c.Bool("resume"),
+	}, nil
 }
 
 func setFlag() cli.Flag {
@@ -90,24 +104,32 @@ func runFlags(c *cli.Context) []configs.Flag {
 }
 
 func runRun(ctx context.Context, opts runOptions, std *stdio) error {
-	if opts.Resume && opts.Out == "" {
-		return usageErrorf("talaria run", "--resume needs --out with the directory of the run to go on with")
-	}
-	if opts.Out != "" && isRun(opts.Out) {
-		if !opts.Resume {
-			return usageErrorf("talaria run", "%s holds a run already: give --resume to go on with it, or another --out", opts.Out)
-		}
-		cfg, err := configs.Load(opts.Config, opts.Load)
-		if err != nil {
-			return &usageError{err: err}
-		}
-		return continueRun(ctx, opts.Out, cfg, resumeOptions{Run: opts.Out, Shard: opts.Shard}, std)
+	goesOn, err := opts.goesOn()
+	if err != nil {
+		return err
 	}
 	cfg, err := configs.Load(opts.Config, opts.Load)
 	if err != nil {
 		return &usageError{err: err}
 	}
+	if goesOn {
+		return continueRun(ctx, opts.Out, cfg, resumeOptions{Run: opts.Out, Shard: opts.Shard}, std)
+	}
 	return startRun(ctx, opts, cfg, std)
+}
+
+// goesOn tells whether the options are to go on with a run that there is.
+func (o runOptions) goesOn() (bool, error) {
+	switch {
+	case o.Resume && o.Out == "":
+		return false, usageErrorf("talaria run", "--resume needs --out with the directory of the run to go on with")
+	case o.Out == "" || !isRun(o.Out):
+		return false, nil
+	case !o.Resume:
+		return false, usageErrorf("talaria run", "%s holds a run already: give --resume to go on with it, or another --out", o.Out)
+	default:
+		return true, nil
+	}
 }
 
 func startRun(ctx context.Context, opts runOptions, cfg *configs.Run, std *stdio) error {
