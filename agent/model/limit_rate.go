@@ -30,7 +30,7 @@ func (r *rates) estimate(req *Request) int64 {
 		return 0
 	}
 	reply := int64(r.reply)
-	if most := maxOutput(&req.Sampling); most > 0 {
+	if most := MaxOutput(&req.Sampling); most > 0 {
 		reply = min(reply, most)
 	}
 	return promptBytes(req)/bytesPerToken + reply
