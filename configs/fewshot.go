@@ -55,7 +55,7 @@ func (p *Prompt) pair(source int, row shot) ([]dataset.Message, error) {
 		return nil, err
 	}
 	target := p.column(source, "target")
-	answer, ok := row.fields[target]
+	answer, ok := dataset.Lookup(row.fields, target)
 	if !ok || answer == nil {
 		return nil, fmt.Errorf("the example has no column %q to answer with", target)
 	}

@@ -93,7 +93,7 @@ func (p *Prompt) render(source int, row map[string]any) (string, error) {
 		if part.column == "" {
 			continue
 		}
-		v, ok := row[p.column(source, part.column)]
+		v, ok := dataset.Lookup(row, p.column(source, part.column))
 		if !ok {
 			return "", fmt.Errorf("the row has no column %q; write {{ and }} for braces that are text", p.column(source, part.column))
 		}

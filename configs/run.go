@@ -45,6 +45,8 @@ type Tasks struct {
 	Split    string            `yaml:"split" class:"selection"`
 	Columns  map[string]string `yaml:"columns" class:"selection" example:"{input: question, target: answer}"`
 	Keep     Keep              `yaml:"keep" class:"selection"`
+	Where    string            `yaml:"where" class:"selection" example:"level > 2 and topic in ['algebra', 'geometry']"` // a condition on rows; "": all
+	Shuffle  Shuffle           `yaml:"shuffle" class:"selection"`
 	Limit    int               `yaml:"limit" class:"selection" min:"0"` // 0: none
 	OnBadRow string            `yaml:"on_bad_row" class:"selection" example:"skip"`
 	Env      *Env              `yaml:"env" example:"{name: answer}"`    // nil: the run's

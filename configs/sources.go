@@ -17,7 +17,9 @@ type Source struct {
 	Columns map[string]string // input, target, id and further names to columns
 	Keep    []string
 	KeepAll bool
-	Limit   int // 0: none
+	Where   string // a condition on rows, "": none
+	Shuffle *int64 // the seed, nil: as read
+	Limit   int    // 0: none
 	// SkipBadRows counts rows that cannot be tasks instead of ending the run.
 	SkipBadRows bool
 
@@ -47,11 +49,21 @@ func (r *Run) Sources() []Source {
 		sources[i] = Source{
 			Index: i, Name: t.name(), Path: t.Path, Split: t.Split,
 			Columns: t.columns(), Keep: t.Keep.Names, KeepAll: t.Keep.All,
-			Limit: t.Limit, SkipBadRows: t.OnBadRow == OnBadRowSkip,
+			Where: t.Where, Shuffle: r.shuffle(t.Shuffle), Limit: t.Limit, SkipBadRows: t.OnBadRow == OnBadRowSkip,
 			Env: e.Name, EnvParams: e.Params.Decode, Score: r.scores(i),
 		}
 	}
 	return sources
+}
+
+func (r *Run) shuffle(s Shuffle) *int64 {
+	switch {
+	case !s.On:
+		return nil
+	case s.Seed != nil:
+		return s.Seed
+	}
+	return &r.Seed
 }
 
 // name is the name of the data, without the folders and endings of its file.
@@ -60,7 +72,7 @@ func (t Tasks) name() string {
 		return t.Name
 	}
 	base := filepath.Base(strings.TrimPrefix(t.Path, bundledPrefix))
-	for _, ending := range []string{".gz", ".zst", ".jsonl", ".ndjson", ".json"} {
+	for _, ending := range []string{".gz", ".zst", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow"} {
 		base = strings.TrimSuffix(base, ending)
 	}
 	return base

@@ -138,6 +138,31 @@ func (k Keep) encodeTree() *value {
 	return encode(reflect.ValueOf(k.Names))
 }
 
+// Shuffle says whether tasks are shuffled, and under which seed.
+type Shuffle struct {
+	On   bool
+	Seed *int64 // nil: the run's
+}
+
+func (s *Shuffle) decodeTree(d *decoder, v *value, key string) {
+	if i, ok := v.integral(); ok {
+		*s = Shuffle{On: true, Seed: &i}
+		return
+	}
+	if v.kind != boolean {
+		d.add(v.at, key, "want true, false or a seed, such as 7; got %s", v.describe())
+		return
+	}
+	*s = Shuffle{On: v.bool}
+}
+
+func (s Shuffle) encodeTree() *value {
+	if s.Seed != nil {
+		return intValue(*s.Seed)
+	}
+	return encode(reflect.ValueOf(s.On))
+}
+
 // Axis is a swept key and its values, in order.
 type Axis struct {
 	Key    string

@@ -26,10 +26,15 @@ func openSources(cfg *configs.Run) (sources, error) {
 	counter := source.NewCounter(len(list))
 	var opened sources
 	for i, src := range list {
+		where, err := parseWhere(cfg, src)
+		if err != nil {
+			return nil, err
+		}
 		s, err := source.Open(source.Options{
 			Path: src.Path, Name: src.Name, Split: src.Split,
 			Columns: src.Columns, Require: columns[i], Keep: src.Keep, KeepAll: src.KeepAll,
-			SkipBadRows: src.SkipBadRows, Limit: src.Limit, Source: src.Index, Counter: counter,
+			SkipBadRows: src.SkipBadRows, Where: where, Shuffle: src.Shuffle, Limit: src.Limit,
+			Source: src.Index, Counter: counter,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", cfg.Place(fmt.Sprintf("tasks.%d.path", i)), err)
@@ -37,6 +42,17 @@ func openSources(cfg *configs.Run) (sources, error) {
 		opened = append(opened, s)
 	}
 	return opened, nil
+}
+
+func parseWhere(cfg *configs.Run, src configs.Source) (*source.Where, error) {
+	if src.Where == "" {
+		return nil, nil //nolint:nilnil // none is what there is
+	}
+	where, err := source.ParseWhere(src.Where)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; the language is that of expr-lang.org", cfg.Place(fmt.Sprintf("tasks.%d.where", src.Index)), err)
+	}
+	return where, nil
 }
 
 // promptColumns is which columns the rows of each source must have, for the

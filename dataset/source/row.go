@@ -47,7 +47,7 @@ func (s *Source) fromRow(row map[string]any) (t dataset.Task, rest map[string]an
 func (s *Source) pick(row map[string]any) (map[string]any, error) {
 	m := make(map[string]any, len(s.columns))
 	for _, name := range s.names {
-		v, ok := row[s.columns[name]]
+		v, ok := dataset.Lookup(row, s.columns[name])
 		if err := s.checkColumn(name, v, ok); err != nil {
 			if !ok {
 				err = missing(row, s.columns[name])
@@ -117,14 +117,14 @@ func (s *Source) rename(row map[string]any) error {
 		if _, ok := row[name]; ok {
 			return fmt.Errorf("the column %q is to be called %q, but the row has a column of that name", column, name)
 		}
-		row[name] = row[column]
+		row[name], _ = dataset.Lookup(row, column)
 	}
 	return nil
 }
 
 func (s *Source) require(row map[string]any) error {
 	for _, column := range s.opts.Require {
-		if _, ok := row[column]; !ok {
+		if _, ok := dataset.Lookup(row, column); !ok {
 			return missing(row, column)
 		}
 	}
@@ -135,13 +135,16 @@ func (s *Source) require(row map[string]any) error {
 // further name does not count as a column.
 func (s *Source) sort(t *dataset.Task) (rest map[string]any) {
 	t.Keep = map[string]any{}
+	for _, column := range s.opts.Keep {
+		if v, ok := dataset.Lookup(t.Row, column); ok {
+			s.found[column] = true
+			t.Keep[column] = v
+		}
+	}
 	rest = map[string]any{}
 	for column, v := range t.Row {
 		switch {
-		case slices.Contains(s.opts.Keep, column):
-			s.kept[column] = true
-			t.Keep[column] = v
-		case s.mapped[column]:
+		case slices.Contains(s.opts.Keep, column), s.mapped[column]:
 		case s.opts.KeepAll:
 			t.Keep[column] = v
 		default:

@@ -47,7 +47,8 @@ type Options struct {
 	Name string
 	// Split is the dataset's split in the rows, where it has one.
 	Split string
-	// Columns maps names to columns of the rows: Input (default "input"),
+	// Columns maps names to columns of the rows, each by its name or a dotted
+	// path, see [dataset.Lookup]: Input (default "input"),
 	// Target (default "target"; an empty column: the tasks have none), ID
 	// (default: none, the content identifies a task; "id", the name, for Harbor
 	// tasks) and further names, under
@@ -65,7 +66,13 @@ type Options struct {
 	// Lenient is for recorded answers, which need not be whole tasks: a row may
 	// lack the target, and either the id or the input.
 	Lenient bool
-	// Limit ends the stream after so many tasks; 0: none.
+	// Where leaves out the tasks of whose row it is not true; nil: none.
+	Where *Where
+	// Shuffle puts the tasks into an order that depends on this seed; nil: as
+	// read. The file is then read whole before the first task.
+	Shuffle *int64
+	// Limit ends the stream after so many tasks, of those that are left and as
+	// shuffled; 0: none. Duplicates are numbered over all rows.
 	Limit int
 	// Source is the index of this source in the run's list.
 	Source int
@@ -83,7 +90,7 @@ type Source struct {
 	parts   []part
 	bad     BadRows
 	skipped []Skip
-	kept    map[string]bool // columns of Options.Keep that some row had
+	found   map[string]bool // columns of Options.Keep and Options.Where that some row had
 	sums    []File          // of a complete pass
 }
 

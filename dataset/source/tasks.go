@@ -25,16 +25,26 @@ func (s *Source) Tasks() iter.Seq2[dataset.Task, error] {
 // pass is one reading of all files.
 type pass struct {
 	*Source
-	yield   func(dataset.Task, error) bool
-	count   int // tasks yielded
-	rows    int // rows read, bad ones included
-	stopped bool
+	yield    func(dataset.Task, error) bool
+	count    int // tasks yielded
+	rows     int // rows read, bad ones included
+	selected int // rows that are to be yielded, if the limit allows
+	shuffle  *shuffle
+	stopped  bool
 }
 
 var errStop = errors.New("no more tasks wanted")
 
 func (p *pass) run() error {
-	p.bad, p.skipped, p.kept = BadRows{}, nil, map[string]bool{}
+	p.bad, p.skipped, p.found = BadRows{}, nil, map[string]bool{}
+	if seed := p.opts.Shuffle; seed != nil {
+		s, err := newShuffle(*seed, p.opts.Limit)
+		if err != nil {
+			return err
+		}
+		defer s.remove()
+		p.shuffle = s
+	}
 	if err := p.opts.Counter.begin(p.opts.Source); err != nil {
 		return fmt.Errorf("reading %s: %w", p.opts.Path, err)
 	}
@@ -50,7 +60,13 @@ func (p *pass) run() error {
 		sums = append(sums, sum)
 	}
 	p.opts.Counter.end(p.opts.Source)
-	return p.finish(sums)
+	if err := p.finish(sums); err != nil || p.shuffle == nil {
+		return err
+	}
+	if err := p.shuffle.each(p.give); !errors.Is(err, errStop) {
+		return err
+	}
+	return nil
 }
 
 // finish checks what only a whole pass can tell.
@@ -70,9 +86,25 @@ func (p *pass) finish(sums []File) error {
 		return fmt.Errorf("%s: not one of %d rows can be a task; the first: %w", p.opts.Path, p.rows, p.bad.First[0])
 	}
 	for _, column := range p.opts.Keep {
-		if !p.kept[column] {
+		if !p.found[column] {
 			return fmt.Errorf("%s: no row has the column %q that is to be kept", p.opts.Path, column)
 		}
+	}
+	return p.checkWhere()
+}
+
+func (p *pass) checkWhere() error {
+	w := p.opts.Where
+	if w == nil {
+		return nil
+	}
+	for _, name := range w.names {
+		if !p.found[whereKey(name)] {
+			return fmt.Errorf("%s: no row has the column %q that where asks for: %s", p.opts.Path, name, w.text)
+		}
+	}
+	if p.selected == 0 {
+		return fmt.Errorf("%s: not one of %d rows is what where asks for: %s", p.opts.Path, p.rows, w.text)
 	}
 	return nil
 }
@@ -104,9 +136,11 @@ func (f file) read(p *pass) (File, error) {
 }
 
 // full tells that the limit is reached: what follows is only counted.
-func (p *pass) full() bool { return p.opts.Limit > 0 && p.count == p.opts.Limit }
+func (p *pass) full() bool {
+	return p.opts.Limit > 0 && p.count == p.opts.Limit && p.shuffle == nil
+}
 
-// row yields the task of a row; bad says why the row is none.
+// row takes the task of a row in; bad says why the row is none.
 func (p *pass) row(t dataset.Task, bad error, at RowError) error {
 	full := p.full()
 	if bad != nil {
@@ -115,19 +149,45 @@ func (p *pass) row(t dataset.Task, bad error, at RowError) error {
 		}
 		return p.badRow(at, bad)
 	}
-	p.rows++
 	t.Occurrence = p.opts.Counter.next(p.opts.Source, t.ID)
-	if full {
+	wanted := false
+	if !full {
+		if wanted, bad = p.wanted(&t); bad != nil {
+			return p.badRow(at, bad)
+		}
+	}
+	p.rows++
+	if !wanted {
 		return nil
 	}
+	p.selected++
+	if p.shuffle != nil {
+		return p.shuffle.add(t)
+	}
+	return p.give(t)
+}
+
+// wanted tells whether the condition holds.
+func (p *pass) wanted(t *dataset.Task) (bool, error) {
+	if p.opts.Where == nil {
+		return true, nil
+	}
+	return p.opts.Where.holds(t.Row, p.columns, p.found)
+}
+
+// give yields a task.
+func (p *pass) give(t dataset.Task) error {
 	p.count++
+	if p.shuffle != nil {
+		p.sort(&t)
+	}
 	if !p.yield(t, nil) {
 		p.stopped = true
 		return errStop
 	}
 	// Later sources number their tasks by all rows of this one, so that a
 	// limit does not change who a task is.
-	if p.count == p.opts.Limit && p.opts.Counter.last(p.opts.Source) {
+	if p.full() && p.opts.Counter.last(p.opts.Source) {
 		p.opts.Counter.end(p.opts.Source)
 		return errStop
 	}

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/talaria-run/talaria/agent/model"
@@ -38,9 +37,8 @@ const (
 )
 
 // NewReplay reads recorded answers: rows that are mapped like the tasks, and
-// the column that holds the answer. column is a dotted path into
-// [dataset.Task.Row], whose keys may have dots themselves and which goes into
-// lists by index. A value is text, which is a whole answer, or a list of OpenAI
+// the column that holds the answer, as [dataset.Lookup] finds it in
+// [dataset.Task.Row]. A value is text, which is a whole answer, or a list of OpenAI
 // messages, whose assistant messages are replied in order.
 //
 // A row belongs to the task with its id, where it has a mapped one, else with
@@ -116,7 +114,7 @@ func (r *Replay) fault(ep *dataset.Episode, what string) error {
 
 // read reads a row's value at column.
 func read(row map[string]any, column string) (recorded, error) {
-	v, ok := lookup(row, strings.Split(column, "."))
+	v, ok := dataset.Lookup(row, column)
 	if !ok || v == nil {
 		return recorded{}, nil
 	}
@@ -129,29 +127,6 @@ func read(row map[string]any, column string) (recorded, error) {
 		return recorded{}, fmt.Errorf("column %q: %w", column, err)
 	}
 	return recorded{kind: conversation, replies: replies}, nil
-}
-
-// lookup follows a dotted path. A key may have dots in it: of the keys that fit,
-// the longest whose rest is found wins.
-func lookup(v any, path []string) (any, bool) {
-	if len(path) == 0 {
-		return v, true
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for n := len(path); n > 0; n-- {
-			if next, ok := v[strings.Join(path[:n], ".")]; ok {
-				if found, ok := lookup(next, path[n:]); ok {
-					return found, true
-				}
-			}
-		}
-	case []any:
-		if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < len(v) {
-			return lookup(v[i], path[1:])
-		}
-	}
-	return nil, false
 }
 
 // recordedMessage is an OpenAI message as far as it is replied.
