@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,12 +13,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/talaria-run/talaria/agent/model/lab"
@@ -28,10 +25,9 @@ import (
 // bench is one measurement: its programs, its files and its lab.
 type bench struct {
 	options
-	dir     string // removed at the end
-	talaria string // the program
-	self    string // this program
-	lab     string // base URL of the lab in a process of its own
+	*workshop
+	self string // this program
+	lab  string // base URL of the lab in a process of its own
 }
 
 // profiled is the name of the one run, after all rounds, that is profiled.
@@ -45,22 +41,22 @@ func runHarness(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &bench{options: o}
-	if b.dir, err = os.MkdirTemp("", "talaria-bench-"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if b.self, err = os.Executable(); err != nil {
-		return err
-	}
-	if err := b.build(ctx); err != nil {
-		return err
-	}
-	stop, err := b.startLab(ctx)
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	defer stop()
+	w, err := openWorkshop(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	b := &bench{options: o, workshop: w, self: self}
+	s, err := w.serve(ctx, b.script())
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	b.lab = s.url
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
@@ -72,77 +68,38 @@ func runHarness(ctx context.Context, args []string) (err error) {
 	if b.Profile == "" {
 		return nil
 	}
-	_, err = b.run(ctx, b.lab, profiled)
+	_, err = b.measured(ctx, b.lab, profiled)
 	return err
-}
-
-func (b *bench) build(ctx context.Context) error {
-	b.talaria = filepath.Join(b.dir, "talaria")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.talaria, "./cmd/talaria")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("building talaria (run this from the root of the repository): %w", err)
-	}
-	return nil
 }
 
 func (b *bench) script() lab.Script { return lab.Script{Turns: b.Turns, ReplyBytes: 400} }
 
-func (b *bench) startLab(ctx context.Context) (stop func(), err error) {
-	script, err := json.Marshal(map[string]int{"turns": b.Turns, "reply_bytes": b.script().ReplyBytes})
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(b.dir, "script.json")
-	if err := os.WriteFile(path, script, 0o600); err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, b.talaria, "lab", "serve", "--script", path)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("starting the lab: %w", err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("reading the lab's address: %w", err)
-	}
-	b.lab = strings.TrimSpace(line)
-	return func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	}, nil
-}
-
 // prepare writes tasks and config, and records the requests of a first run for
 // the bare loop.
 func (b *bench) prepare(ctx context.Context) error {
-	var tasks bytes.Buffer
-	for i := range b.Episodes {
-		fmt.Fprintf(&tasks, `{"id":"t%d","question":"What is %d + %d? %s","answer":"%d"}`+"\n",
-			i, i, i+1, strings.Repeat("Think about it with care. ", 20), 2*i+1)
-	}
-	if err := os.WriteFile(filepath.Join(b.dir, "tasks.jsonl"), tasks.Bytes(), 0o600); err != nil {
+	if err := b.tasks(b.Episodes, 540); err != nil {
 		return err
 	}
-	config := fmt.Sprintf(`version: 1
+	if err := b.write("bench.yaml", harnessConfig(b.Concurrency)); err != nil {
+		return err
+	}
+	return b.recordRequests(ctx)
+}
+
+// harnessConfig is of episodes with tools, so many at once.
+func harnessConfig(concurrency int) string {
+	return fmt.Sprintf(`version: 1
 name: bench
 tasks: {path: tasks.jsonl, columns: {id: id, input: question, target: answer}}
 env: {name: answer}
 agent: {model: openai/lab, toolsets: [answer, math], system_prompt: "You are a careful assistant. Use the calculator for arithmetic."}
 score: [{name: numeric, extract: last_number}]
 limits: {concurrency: {episodes: %d, requests: %d}}
-`, b.Concurrency, b.Concurrency)
-	if err := os.WriteFile(b.config(), []byte(config), 0o600); err != nil {
-		return err
-	}
-	return b.recordRequests(ctx)
+`, concurrency, concurrency)
 }
 
-func (b *bench) config() string   { return filepath.Join(b.dir, "bench.yaml") }
-func (b *bench) requests() string { return filepath.Join(b.dir, "requests.json") }
+func (b *bench) config() string   { return b.path("bench.yaml") }
+func (b *bench) requests() string { return b.path("requests.json") }
 
 // recordRequests runs once against a lab of this process that keeps every
 // request.
@@ -154,7 +111,7 @@ func (b *bench) recordRequests(ctx context.Context) error {
 	keep := &recorder{inner: server, requests: map[string][]byte{}}
 	web := httptest.NewServer(keep)
 	defer web.Close()
-	if _, err := b.run(ctx, web.URL+"/v1", "first"); err != nil {
+	if _, err := b.measured(ctx, web.URL+"/v1", "first"); err != nil {
 		return err
 	}
 	data, err := json.Marshal(keep.episodes())
@@ -199,19 +156,14 @@ func (r *recorder) episodes() []episode {
 	return all
 }
 
-// run runs talaria and returns the CPU time of its process.
-func (b *bench) run(ctx context.Context, base, name string) (time.Duration, error) {
-	args := []string{"run", b.config(), "--base-url", base, "--out", filepath.Join(b.dir, name), "--quiet"}
+// measured runs talaria and returns the CPU time of its process.
+func (b *bench) measured(ctx context.Context, base, name string) (time.Duration, error) {
+	args := []string{"run", b.config(), "--base-url", base, "--out", b.path(name), "--quiet"}
 	if name == profiled {
 		args = append(args, "--cpuprofile", b.Profile)
 	}
-	cmd := exec.CommandContext(ctx, b.talaria, args...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	if err := cmd.Run(); err != nil {
-		return 0, fmt.Errorf("talaria run: %w: %s", err, errs.String())
-	}
-	return cpuOf(cmd), nil
+	u, err := b.run(ctx, args...)
+	return u.cpu, err
 }
 
 // child runs a role of this program and returns the CPU time that it measured.
@@ -234,11 +186,11 @@ func (b *bench) rounds(ctx context.Context) (figures, error) {
 		if err != nil {
 			return f, err
 		}
-		run, err := b.run(ctx, b.lab, name)
+		run, err := b.measured(ctx, b.lab, name)
 		if err != nil {
 			return f, err
 		}
-		encode, err := b.child(ctx, "encode", filepath.Join(b.dir, name))
+		encode, err := b.child(ctx, "encode", b.path(name))
 		if err != nil {
 			return f, err
 		}

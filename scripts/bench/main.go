@@ -1,10 +1,14 @@
 //go:build unix
 
-// Command bench measures what Talaria costs. Anyone can repeat it:
+// Command bench measures what Talaria costs. Anyone can repeat it, from the
+// root of the repository:
 //
-//	go run ./scripts/bench harness
+//	go run ./scripts/bench harness    CPU time beside a bare loop
+//	go run ./scripts/bench inflight   memory with thousands of requests open
+//	go run ./scripts/bench rows       memory and resume with a million rows
+//	go run ./scripts/bench formats    bytes and questions, Parquet beside JSON lines
 //
-// It prints CPU-seconds per episode, the median of interleaved rounds, of
+// The first prints CPU-seconds per episode, the median of interleaved rounds, of
 //
 //	(a) a bare loop that sends the same HTTP requests and throws the answers away
 //	(b) talaria run
@@ -26,8 +30,13 @@ import (
 type role func(ctx context.Context, args []string) error
 
 func roles() map[string]role {
-	return map[string]role{"harness": runHarness, "bare": runBare, "encode": runEncode}
+	return map[string]role{
+		"harness": runHarness, "inflight": runInflight, "rows": runRows, "formats": runFormats,
+		"bare": runBare, "encode": runEncode, // of harness
+	}
 }
+
+const measures = "harness, inflight, rows or formats"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -41,11 +50,11 @@ func main() {
 
 func dispatch(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say what to measure: harness")
+		return errors.New("say what to measure: " + measures)
 	}
 	run, ok := roles()[args[0]]
 	if !ok {
-		return fmt.Errorf("there is nothing called %q to measure: want harness", args[0])
+		return fmt.Errorf("there is nothing called %q to measure: want %s", args[0], measures)
 	}
 	return run(ctx, args[1:])
 }
