@@ -204,7 +204,7 @@ func unpack(path string, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	frames, err := zstd.NewReader(f)
 	if err != nil {
 		return err

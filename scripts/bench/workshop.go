@@ -64,9 +64,12 @@ func (w *workshop) tasks(n, questionBytes int) error {
 		if fill := questionBytes - len(question); fill > 0 {
 			question += strings.Repeat(" Think about it with care.", fill/26+1)[:fill]
 		}
-		fmt.Fprintf(out, `{"id":"t%d","question":%q,"answer":"%d"}`+"\n", i, question, 2*i+1)
+		_, err = fmt.Fprintf(out, `{"id":"t%d","question":%q,"answer":"%d"}`+"\n", i, question, 2*i+1)
+		if err != nil {
+			break
+		}
 	}
-	return errors.Join(out.Flush(), f.Close())
+	return errors.Join(err, out.Flush(), f.Close())
 }
 
 // server is a lab in a process of its own.
