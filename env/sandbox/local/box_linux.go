@@ -202,8 +202,11 @@ func (s *box) run(ctx context.Context) error {
 func (s *box) spawn() error {
 	s.cmd.ExtraFiles = []*os.File{s.b.self}
 	s.cmd.Dir = "/"
-	// Two threads do for a supervisor, however large the machine.
-	s.cmd.Env = []string{"PATH=" + defaultPath, "GOMAXPROCS=2", marker + "=" + s.info.ID}
+	// Two threads do for a supervisor, however large the machine and its share of
+	// it, which to find out takes as long as a mount.
+	s.cmd.Env = []string{
+		"PATH=" + defaultPath, "GOMAXPROCS=2", "GODEBUG=containermaxprocs=0,updatemaxprocs=0", marker + "=" + s.info.ID,
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // out of reach of Ctrl-C
 	if s.user != 0 {
 		s.cmd.SysProcAttr.Credential = credential(s.user)

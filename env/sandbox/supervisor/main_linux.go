@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,10 +32,15 @@ func Main(args []string) (handled bool) {
 	return true
 }
 
-// withstandSignals lets no signal from commands end the supervisor. They go to
-// a channel that nobody reads; ignoring them instead would be inherited.
+// withstandSignals lets no signal from commands end or stop the supervisor. They
+// go to a channel that nobody reads; ignoring them instead would be inherited.
+// Those that the runtime takes no notice of by itself are left out, for each one
+// that it is asked to notice makes the start of every sandbox longer.
 func withstandSignals() {
-	signal.Notify(make(chan os.Signal, 1))
+	signal.Notify(make(chan os.Signal, 1),
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGABRT,
+		syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGPIPE, syscall.SIGSTKFLT, syscall.SIGTERM,
+		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGSYS)
 }
 
 // keepDescriptors keeps from commands whatever else the harness had open.
