@@ -23,8 +23,9 @@ const DefaultWorkdir = "/workspace"
 type Spec struct {
 	Network string // NetworkNone, also if empty, or NetworkHost
 	Memory  int64  // bytes that processes may hold; 0 sets no limit
-	// Disk is how many bytes files may take; 0 sets no limit. Where files lie
-	// in memory, a limit on Memory without one on Disk limits both alike.
+	// Disk is how many bytes files may take, which also limits their number; 0
+	// sets no limit. Where files lie in memory, a limit on Memory without one on
+	// Disk limits both alike.
 	Disk    int64
 	Pids    int               // processes and threads of commands; 0 sets no limit
 	Timeout time.Duration     // default of a command; 0 sets no limit
@@ -80,6 +81,7 @@ type Info struct {
 // What a sandbox may enforce: the names in Info.Enforced.
 const (
 	HoldDisk      = "disk"      // files take no more than Spec.Disk
+	HoldFiles     = "files"     // there are only so many of them, however small
 	HoldMemory    = "memory"    // processes hold no more than Spec.Memory
 	HoldNesting   = "nesting"   // commands cannot make namespaces of their own
 	HoldNetwork   = "network"   // nothing outside can be reached

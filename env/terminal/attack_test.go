@@ -122,18 +122,25 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := box.Info().Mechanism(sandbox.HoldDisk)
+	info := box.Info()
 	if err := box.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if held == "" {
-		t.Skip("this machine's sandboxes have no disk limit")
+	for _, c := range []struct{ name, hold, script string }{
+		{"bytes", sandbox.HoldDisk, `cat /dev/zero >fill`},
+		{"files", sandbox.HoldFiles, `i=0; while touch $(seq $((i*1000)) $((i*1000+999))); do i=$((i+1)); done`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if info.Mechanism(c.hold) == "" {
+				t.Skipf("this machine's sandboxes do not limit %s", c.name)
+			}
+			rewards, err := attempt(t, f, task, `echo yes >answer; `+c.script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			noRoom(t, rewards)
+		})
 	}
-	rewards, err := attempt(t, f, task, `echo yes >answer; cat /dev/zero >fill`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	noRoom(t, rewards)
 }
 
 func noRoom(t *testing.T, rewards []dataset.Reward) {

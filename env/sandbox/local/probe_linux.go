@@ -56,6 +56,7 @@ func wanted() []Finding {
 		{Name: sandbox.HoldNetwork},
 		{Name: sandbox.HoldNesting, Fix: "bubblewrap 0.8 or newer"},
 		{Name: sandbox.HoldDisk, Fix: "bubblewrap 0.8 or newer"},
+		{Name: sandbox.HoldFiles, Fix: "run as root: only then can the number of files be limited"},
 		{Name: sandbox.HoldMemory, Detail: "rlimit", Fix: "the limit is one for each process, not for all; " + cgroups},
 		{Name: sandbox.HoldPids, Fix: cgroups},
 		{Name: sandbox.HoldUser, Fix: "run as root: each sandbox then gets a user of its own"},

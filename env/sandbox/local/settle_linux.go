@@ -54,7 +54,7 @@ func (s *box) memory() int64 {
 	if s.spec.Memory == 0 || !s.b.Confined() {
 		return s.spec.Memory
 	}
-	return s.spec.Memory + s.kind.files + stateMax
+	return s.spec.Memory + s.kind.kept()
 }
 
 // settle sets the limits and finds out what holds, from what the supervisor has
@@ -90,6 +90,9 @@ func (s *box) settle(seen supervisor.Observed) error {
 	}
 	if size := s.kind.files; apart("mnt") && size > 0 && seen.DiskBytes <= size+int64(os.Getpagesize()) {
 		held[sandbox.HoldDisk] = "tmpfs"
+		if s.tighten() {
+			held[sandbox.HoldFiles] = "tmpfs"
+		}
 	}
 	for name, mechanism := range held {
 		if mechanism != "" {

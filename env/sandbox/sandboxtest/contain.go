@@ -36,6 +36,8 @@ func Contain(t *testing.T, b sandbox.Backend, strict bool) {
 		{"memory bomb in many processes", sandbox.HoldMemory, memoryBombs},
 		{"disk fill", sandbox.HoldDisk, diskFill},
 		{"disk and memory fill", sandbox.HoldDisk, fillBoth},
+		{"many files", sandbox.HoldFiles, manyFiles},
+		{"all that is kept", sandbox.HoldFiles, fillKept},
 		{"writes outside", sandbox.HoldSystem, writesOutside},
 		{"reads outside", sandbox.HoldSystem, readsOutside},
 		{"system replaced", sandbox.HoldSystem, systemReplaced},
@@ -191,6 +193,49 @@ func fillBoth(t *testing.T, box sandbox.Sandbox) {
 		memoryBomb(t, box)
 	}
 	script("rm big; echo fine", "fine\n").check(t, box)
+}
+
+// makeFiles makes empty files with long names, in a directory, until there can
+// be no more.
+const makeFiles = `
+mkdir -p $dir && cd $dir || exit
+long=$(printf %0200d 0)
+i=0
+while [ $i -lt 300 ]; do
+	touch $(seq -f "$long%.0f" $((i*1000)) $((i*1000+999))) || exit
+	i=$((i+1))
+done`
+
+// manyFiles makes more empty files than a disk of this size should have.
+func manyFiles(t *testing.T, box sandbox.Sandbox) {
+	t.Helper()
+	must(t, box, "export A=1")
+	for _, dir := range []string{"many", "/tmp/many", "/dev/shm/many"} {
+		got := attempt(t, box, "dir="+dir+makeFiles)
+		if got.ExitCode == 0 || got.StateRolledBack || !strings.Contains(string(got.Output), "No space left") {
+			t.Errorf("%s: exit code %d, state rolled back: %v, %.200s", dir, got.ExitCode, got.StateRolledBack, got.Output)
+		}
+	}
+	err := box.WriteFile(t.Context(), "more", nil, 0)
+	if _, ok := errors.AsType[*fs.PathError](err); !ok || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a file too many: %v", err)
+	}
+	script(`cd /; rm -rf /workspace/many /tmp/many /dev/shm/many; echo $A > /tmp/f; cat /tmp/f`, "1\n").check(t, box)
+}
+
+// fillKept takes all that stays when processes have ended, and then wants memory.
+func fillKept(t *testing.T, box sandbox.Sandbox) {
+	t.Helper()
+	for _, dir := range []string{"/workspace", "/dev/shm", "/run/talaria"} {
+		attempt(t, box, "(dir="+dir+"/many"+makeFiles+`); head -c 200000000 /dev/zero > `+dir+"/many/fill; head -c 200000000 /dev/zero > "+dir+"/fill")
+	}
+	attempt(t, box, "i=0; while [ $i -lt 300 ]; do ipcmk -M 1000000 && ipcmk -Q && ipcmk -S 250 || break; i=$((i+1)); done")
+	attempt(t, box, `command -v perl >/dev/null && perl -e 'while () { my $id = shmget(0, 1<<20, 0600) // last; shmwrite($id, "x" x (1<<20), 0, 1<<20) }'`)
+	attempt(t, box, `command -v perl >/dev/null && perl -e 'while () { my $id = msgget(0, 0600) // last; 1 while msgsnd($id, pack("l! a*", 1, "x" x 4000), 04000) }'`)
+	if box.Info().Mechanism(sandbox.HoldMemory) != "" {
+		memoryBomb(t, box)
+	}
+	script("rm -rf /workspace/* /dev/shm/* /run/talaria/*; echo fine", "fine\n").check(t, box)
 }
 
 func writesOutside(t *testing.T, box sandbox.Sandbox) {

@@ -91,7 +91,7 @@ func (s shell) quoteScript(script string) string {
 // leave is the text that writes the state to a file. The file counts only when
 // its end is there.
 func (s shell) leave(file string) string {
-	to := `"\0%s\0" "$PWD"; } >|` + sandbox.Quote(file) + ` 2>/dev/null`
+	to := `"\0%s\0" "$PWD"; } 2>/dev/null >|` + sandbox.Quote(file)
 	if !s.bash {
 		return `{ export -p; printf ` + to
 	}
