@@ -22,9 +22,10 @@ func Defaults() Run {
 		},
 		Limits: Limits{
 			Concurrency: Concurrency{
-				Episodes: 256, // episodes mostly wait for requests
-				Requests: 64,  // what most endpoints bear without refusing
-				Grading:  8,   // scorers cost processor time, not waiting
+				Episodes:  256, // episodes mostly wait for requests
+				Requests:  64,  // what most endpoints bear without refusing
+				Sandboxes: 32,  // what they hold may take all of the memory that it may
+				Grading:   8,   // scorers cost processor time, not waiting
 			},
 			Episode: EpisodeLimits{
 				Time:  30 * time.Minute, // longer than useful work takes, shorter than a night lost to one loop

@@ -36,7 +36,7 @@ agent:
 samples: 2
 score: [{name: exact}, {name: numeric, chosen: true, tolerance: 0.1}]
 limits:
-  concurrency: {episodes: 1, requests: 2, grading: 3}
+  concurrency: {episodes: 1, requests: 2, sandboxes: 4, grading: 3}
   episode: {time: 1m, turns: 2, tokens: 3, cost_usd: 0.25, bytes: 1KiB}
   run: {time: 1h, cost_usd: 2, tokens: 9}
   retries: {infra: 0, requests: 0}

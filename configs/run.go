@@ -163,9 +163,10 @@ type Limits struct {
 
 // Concurrency is how much is done at once.
 type Concurrency struct {
-	Episodes int `yaml:"episodes" class:"operation" min:"1" max:"1000000"`
-	Requests int `yaml:"requests" class:"operation" min:"1" max:"1000000"`
-	Grading  int `yaml:"grading" class:"operation" min:"1" max:"1000000"`
+	Episodes  int `yaml:"episodes" class:"operation" min:"1" max:"1000000"`
+	Requests  int `yaml:"requests" class:"operation" min:"1" max:"1000000"`
+	Sandboxes int `yaml:"sandboxes" class:"operation" min:"1" max:"1000000"`
+	Grading   int `yaml:"grading" class:"operation" min:"1" max:"1000000"`
 }
 
 // EpisodeLimits end an episode; the state that it left is scored.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
+	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/configs"
 	"github.com/talaria-run/talaria/env/sandbox"
 	"github.com/talaria-run/talaria/env/sandbox/local"
@@ -14,11 +16,16 @@ import (
 // sandboxedEnvs are the envs that have commands run.
 func sandboxedEnvs() map[string]bool { return map[string]bool{"terminal": true} }
 
+// needsSandboxes tells whether some env of the config has commands run.
+func needsSandboxes(cfg *configs.Run) bool {
+	return slices.ContainsFunc(cfg.Sources(), func(s configs.Source) bool { return sandboxedEnvs()[s.Env] })
+}
+
 // sandboxes starts the backend of a run when the first env asks for it.
 type sandboxes struct {
 	cfg     *configs.Run
 	log     *slog.Logger
-	backend *local.Backend // nil until then
+	backend sandbox.Backend // nil until then
 	// rehearsal stands in for the backend; nil: the real one.
 	rehearsal sandbox.Backend
 }
@@ -39,10 +46,11 @@ func (s *sandboxes) setup(ctx context.Context, run *configs.Run, envName string)
 		if err := s.reap(ctx); err != nil {
 			return nil, sandbox.Spec{}, err
 		}
-		s.backend, err = local.New(ctx, local.Options{AllowUnconfined: allowed, Ahead: 1})
+		b, err := local.New(ctx, local.Options{AllowUnconfined: allowed, Ahead: 1})
 		if err != nil {
 			return nil, sandbox.Spec{}, fmt.Errorf("%s: %w", run.Place("sandbox.backend"), err)
 		}
+		s.backend = sandbox.Limit(b, s.cfg.Limits.Concurrency.Sandboxes, model.Pause)
 	}
 	return s.backend, s.spec(run), nil
 }

@@ -96,14 +96,10 @@ func (p *planner) checkCells(ctx context.Context) {
 
 // checkSandbox tries the backend where an env needs one.
 func (p *planner) checkSandbox(ctx context.Context) {
-	needed := false
-	for _, src := range p.session.cfg.Sources() {
-		needed = needed || sandboxedEnvs()[src.Env]
-	}
-	if !needed {
+	cfg := p.session.cfg
+	if !needsSandboxes(cfg) {
 		return
 	}
-	cfg := p.session.cfg
 	allowed, err := p.session.made.sandboxes.unconfined()
 	if err == nil {
 		err = trySandbox(ctx, allowed)

@@ -10,8 +10,12 @@ import (
 	"github.com/talaria-run/talaria/configs"
 )
 
-// spareDescriptors is what a run opens besides its connections.
-const spareDescriptors = 64
+// spareDescriptors is what a run opens besides its connections and sandboxes,
+// perSandbox what one of those takes: its three streams, and its process.
+const (
+	spareDescriptors = 64
+	perSandbox       = 4
+)
 
 // checkDescriptors refuses a run that would use up the files that this process
 // may open: it would fail in the middle of the night.
@@ -20,12 +24,16 @@ func checkDescriptors(cfg *configs.Run, at endpoints) error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return fmt.Errorf("asking for the limit of open files: %w", err)
 	}
-	perEndpoint := min(cfg.Limits.Concurrency.Requests, cfg.Limits.Concurrency.Episodes)
-	needs := uint64(perEndpoint*len(at.byURL) + spareDescriptors) //nolint:gosec // neither is negative
-	if needs <= uint64(limit.Cur) {                               //nolint:unconvert // signed on some systems
+	l := cfg.Limits.Concurrency
+	all := min(l.Requests, l.Episodes)*len(at.byURL) + spareDescriptors
+	if needsSandboxes(cfg) {
+		all += min(l.Sandboxes, l.Episodes) * perSandbox
+	}
+	needs := uint64(all)            //nolint:gosec // none of it is negative
+	if needs <= uint64(limit.Cur) { //nolint:unconvert // signed on some systems
 		return nil
 	}
 	return fmt.Errorf(
-		"limits.concurrency needs %d open files and this process may have %d: raise the limit with 'ulimit -n %d', or lower limits.concurrency.requests",
+		"limits.concurrency needs %d open files and this process may have %d: raise the limit with 'ulimit -n %d', or lower limits.concurrency.requests or limits.concurrency.sandboxes",
 		needs, limit.Cur, needs)
 }

@@ -31,7 +31,7 @@ tasks: {path: bundled:terminal, limit: 25}
 env: {name: terminal}
 agent: {model: scripted/null, simulate: {latency_min: 10m, latency_max: 10m}}
 samples: 2
-limits: {concurrency: {episodes: 50}}
+limits: {concurrency: {episodes: 50, sandboxes: 50}}
 `)
 	p := start(t, "run", config, "--out", dir, "--quiet")
 	owner := p.cmd.Process.Pid
@@ -77,4 +77,32 @@ func sandboxesOf(t *testing.T, owner int) []local.Entry {
 		}
 	}
 	return own
+}
+
+// TestSandboxCeiling runs more episodes at once than there may be sandboxes: no
+// two of them have one at the same time.
+func TestSandboxCeiling(t *testing.T) {
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skipf("no bubblewrap: %v", err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	config := filepath.Join(t.TempDir(), "ceiling.yaml")
+	writeFile(t, config, `version: 1
+tasks: {path: bundled:terminal, limit: 4}
+env: {name: terminal}
+agent: {model: scripted/oracle, toolsets: [terminal]}
+limits: {concurrency: {episodes: 4, sandboxes: 1}}
+`)
+	mustExit(t, 0, "run", config, "--out", dir, "--quiet")
+	type life struct{ Episodes, Overlaps int }
+	got := ask[life](t, dir, `WITH life AS (
+			SELECT a.episode_id, a.started_at + to_microseconds(s.start_us + s.duration_us) AS born,
+				a.started_at + to_microseconds(e.start_us + e.duration_us) AS scored
+			FROM all_attempts a JOIN spans s USING (episode_id, attempt) JOIN spans e USING (episode_id, attempt)
+			WHERE s.kind = 'setup' AND e.span_id = 'score.env' AND a.reward = 1)
+		SELECT (SELECT count(*) FROM life) AS episodes, count(*) AS overlaps
+		FROM life x JOIN life y ON x.episode_id < y.episode_id AND x.born < y.scored AND y.born < x.scored`)
+	if diff := cmp.Diff([]life{{Episodes: 4}}, got); diff != "" {
+		t.Errorf("lives of sandboxes (-want +got):\n%s", diff)
+	}
 }
