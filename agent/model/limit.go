@@ -146,7 +146,7 @@ func (l *Limiter) end(s slot, r result) {
 func (l *Limiter) take(now time.Time, tokens int64) slot {
 	l.inFlight++
 	l.rates.take(now, tokens)
-	return slot{since: now, ahead: l.inFlight, cohort: l.policy.latency.enter(l.inFlight), tokens: tokens}
+	return slot{since: now, ahead: l.inFlight, cohort: l.policy.enter(l.inFlight), tokens: tokens}
 }
 
 // forever is the wait of those whom only the end of another request lets in.

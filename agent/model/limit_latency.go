@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -19,22 +20,27 @@ type latency struct {
 	base  time.Duration // the median where requests do not wait for each other; 0: not known
 	edge  point         // of the largest limit at which that is so
 	last  time.Duration // the median of the last cohort
-	risen bool          // and it is above what base allows
+	least time.Duration // of all answers
+	risen int           // cohorts in a row whose median is above what base allows
 }
 
 // point is a cohort's requests in flight, on average, and its median.
 type point struct {
 	n    float64
 	took time.Duration
+	sure float64 // standard error of the median's logarithm
 }
 
 const (
-	minCohort, maxCohort = 10, 128
+	firstCohort          = 10 // before many are let in
+	minCohort, maxCohort = 20, 128
 	stragglers           = 10 // one in so many is not waited for
 
-	rise      = 1.5  // of latency, that is no chance
+	rise      = 1.5  // of the median, beside three times its error
+	risenFor  = 2    // cohorts in a row: one may be chance, or a change that goes on
+	slow      = 2    // times what an answer takes: it earns no growth
 	growth    = 1.2  // of requests in flight, that tells two cohorts apart
-	queueing  = 0.65 // share of a growth that is lost to waiting, where it is not worth it
+	queueing  = 0.5  // share of a growth that is lost to waiting, where it is not worth it
 	following = 0.5  // share of a cut by which latency falls, where requests did wait
 	headroom  = 1.25 // beyond what keeps the endpoint busy
 )
@@ -43,6 +49,9 @@ const (
 func (l *latency) restart(limit int) {
 	l.id = max(l.id+1, 1)
 	l.size = min(max(limit, minCohort), maxCohort)
+	if l.base == 0 {
+		l.size = firstCohort
+	}
 	l.let, l.ended, l.ahead, l.took = 0, 0, 0, l.took[:0]
 }
 
@@ -65,6 +74,10 @@ func (l *latency) leave(e event) (point, bool) {
 	l.ended++
 	if e.outcome == served {
 		l.took = append(l.took, e.at.Sub(e.since))
+		if l.least == 0 {
+			l.least = l.took[0]
+		}
+		l.least = min(l.least, e.at.Sub(e.since))
 	}
 	if l.ended < l.size-l.size/stragglers {
 		return point{}, false
@@ -73,11 +86,26 @@ func (l *latency) leave(e event) (point, bool) {
 	told := len(l.took) > l.size/2 // those that did not come count as the slowest
 	if told {
 		slices.Sort(l.took)
-		c.took = l.took[l.size/2]
+		c.took, c.sure = l.took[l.size/2], l.sure()
 		l.last = c.took
 	}
 	l.restart(int(c.n))
 	return c, told
+}
+
+// sure is the standard error of the logarithm of the median of took, which is
+// sorted: from its quartiles, as if that logarithm were normal.
+func (l *latency) sure() float64 {
+	const quartiles, median = 1.35, 1.25 // of a normal distribution, in its deviations
+	first, third := l.took[l.size/4], l.took[min(3*l.size/4, len(l.took)-1)]
+	spread := math.Log(float64(max(third, 1)) / float64(max(first, 1)))
+	return median * spread / quartiles / math.Sqrt(float64(l.size))
+}
+
+// quick reports whether an answer after d shows that requests do not wait for
+// each other much.
+func (l *latency) quick(d time.Duration) bool {
+	return d <= slow*cmp.Or(l.base, l.least, d)
 }
 
 // typical is what a request takes, 0 if that is not known.
@@ -92,7 +120,7 @@ func (l *latency) compare(c point) (risen bool) {
 	case c.took < l.base:
 		l.base -= (l.base - c.took) / 3 // half of the cohorts are below the truth
 		l.widen(c)
-	case float64(c.took) <= rise*float64(l.base):
+	case math.Log(float64(c.took)/float64(l.base)) <= math.Log(rise)+3*c.sure:
 		l.widen(c)
 	case c.n > growth*l.edge.n && elasticity(l.edge, c) < queueing:
 		l.base, l.edge = c.took, c
@@ -129,20 +157,23 @@ func (p *policy) judge(at time.Time, c point) {
 		p.before = saved{}
 		if c.n < b.n && elasticity(c, b.point) < following {
 			p.limit, p.target, p.wall = b.limit, b.target, b.wall
-			l.base, l.edge, l.risen = b.took, b.point, false
+			l.base, l.edge, l.risen = b.took, b.point, 0
 			return
 		}
 	}
-	if l.risen = l.compare(c); !l.risen {
+	if !l.compare(c) {
+		l.risen = 0
+		return
+	}
+	if l.risen++; l.risen < risenFor && c.n < growth*l.edge.n {
 		return
 	}
 	keeps := headroom * float64(l.base) / float64(c.took)
-	n := min(p.limit, c.n)
-	to := n * min(max(keeps, 0.5), 0.8)
+	to := min(p.limit, c.n) * min(max(keeps, 0.5), 0.8)
 	if to < 2 {
 		return // so few are no crowd
 	}
 	b := saved{point: c, limit: p.limit, target: p.target, wall: p.wall}
-	p.cut(at, to, ReasonLatency)
+	p.cut(at, to, b.limit, ReasonLatency)
 	p.before = b
 }

@@ -28,20 +28,22 @@ type policy struct {
 	hold   int     // lets in no more than so many until the next answer; 0: no hold
 	stepAt time.Time
 
-	changed  time.Time // of the last cut: what was let in before tells nothing new
-	answers  int       // since changed, to what was let in since then
-	streak   int       // answers since the last refusal
-	late     float64   // share of timeouts, on average lately
-	raise    float64   // how far the next growth goes beyond the wall
-	raised   time.Time // when it went beyond it; zero: it is not known to be too far
-	retryIn  time.Duration
-	raiseAt  time.Time // not before then
-	earned   int       // answers since the last trouble
-	paused   time.Time // lets nobody in before then
-	pausedBy Reason
-	resuming bool      // a pause is to be ended
-	backoff  int       // pauses of its own in a row
-	heard    time.Time // when the last answer came, or the first refusal
+	changed   time.Time // of the last cut: what was let in before tells nothing new
+	answers   int       // since changed, to what was let in since then
+	heat      float64   // grows with refusals, and shrinks with each request let in
+	late      float64   // share of timeouts, on average lately
+	raise     float64   // how far the next growth goes beyond the wall
+	raised    time.Time // when it went beyond it; zero: it is not known to be too far
+	refusals  int       // since then
+	retryIn   time.Duration
+	raiseAt   time.Time // not before then
+	answersIn int       // and not before so many answers since the last trouble
+	earned    int       // answers since the last trouble
+	paused    time.Time // lets nobody in before then
+	pausedBy  Reason
+	resuming  bool      // a pause is to be ended
+	backoff   int       // pauses of its own in a row
+	heard     time.Time // when the last answer came, or the first refusal
 
 	latency latency
 	before  saved  // the last cut, if that was made to see whether latency follows
@@ -50,23 +52,24 @@ type policy struct {
 }
 
 const (
-	firstLimit  = 4   // what the smallest server bears
-	firstTarget = 16  // what it grows to before anything is known
-	perAnswer   = 2   // growth with each answer before the wall is known
-	approach    = 0.5 // and below the wall
+	firstLimit  = 4    // what the smallest server bears
+	firstTarget = 16   // what it grows to before anything is known
+	perAnswer   = 3    // growth with each answer before the wall is known
+	approach    = 0.25 // and below the wall
 	cutTo       = 0.75
-	quickly     = 10  // answers between two refusals that have nothing to do with each other
-	perRefusal  = 100 // answers that a refusal costs at least, before the next is risked
-	lateShare   = 0.1 // of timeouts, over about lateOver requests
+	tooHot      = 2.0  // refusals beyond which they are no chance
+	cooling     = 0.25 // of that, with each request
+	lateShare   = 0.1  // of timeouts, over about lateOver requests
 	lateOver    = 20
 
-	minRaise, maxRaise = time.Second, 15 * time.Second // between two growths beyond the wall
-	pausesPerRaise     = 30                            // or so many times what the last refusal asked to wait
-	minStep, maxStep   = time.Millisecond, 100 * time.Millisecond
-	minOwn, maxOwn     = 100 * time.Millisecond, 8 * time.Second // pauses where the only request is refused
-	alone              = 3                                       // times in a row
-	patience           = 10 * time.Minute                        // without any answer
-	maxRetryAfter      = 10 * time.Minute
+	minRaise, maxRaise     = time.Second, 15 * time.Second // between two growths beyond the wall
+	pausesPerRaise         = 30                            // or so many times what the last refusal asked to wait
+	minAnswers, maxAnswers = 100, 400                      // and at least so many answers
+	minStep, maxStep       = time.Millisecond, 100 * time.Millisecond
+	minOwn, maxOwn         = 100 * time.Millisecond, 8 * time.Second // pauses where the only request is refused
+	alone                  = 3                                       // times in a row
+	patience               = 10 * time.Minute                        // without any answer
+	maxRetryAfter          = 10 * time.Minute
 )
 
 // event is the end of a request.
@@ -83,7 +86,7 @@ func newPolicy(ceiling int) policy {
 	p := policy{
 		ceiling: max(ceiling, 1),
 		limit:   min(c, firstLimit), target: min(c, firstTarget), wall: math.Inf(1),
-		raise: 1, retryIn: minRaise, streak: quickly, why: ReasonStart,
+		raise: 1, retryIn: minRaise, answersIn: minAnswers, why: ReasonStart,
 	}
 	p.latency.restart(int(p.target))
 	p.reached()
@@ -127,10 +130,10 @@ func (p *policy) wait(now time.Time, inFlight int) time.Duration {
 	return 0
 }
 
-// step takes the limit an eighth nearer to its target, or doubles it where as
+// step takes the limit a quarter nearer to its target, or doubles it where as
 // much was borne before.
 func (p *policy) step(now time.Time) {
-	next := p.limit + max(1, p.limit/8)
+	next := p.limit + max(1, p.limit/4)
 	if p.limit < p.borne {
 		next = max(next, min(2*p.limit, p.borne))
 	}
@@ -150,10 +153,20 @@ func (p *policy) resume(now time.Time, inFlight int) {
 	p.stepAt = now
 }
 
+// enter learns that a request is let in as the n-th in flight, and returns its
+// cohort.
+func (p *policy) enter(n int) uint32 {
+	p.heat = max(p.heat-cooling, 0)
+	return p.latency.enter(n)
+}
+
 // ended learns from the end of a request.
 func (p *policy) ended(e event) {
 	if c, ok := p.latency.leave(e); ok {
 		p.judge(e.at, c)
+	}
+	if e.outcome != refused {
+		p.hold = 0
 	}
 	switch e.outcome {
 	case served:
@@ -162,20 +175,21 @@ func (p *policy) ended(e event) {
 		p.refuse(e)
 	case timedOut:
 		p.expire(e)
-	case unsent, unheard, rejected, broken:
+	case rejected, broken:
+		p.backoff, p.heard = 0, e.at
+	case unsent, unheard:
 	}
 }
 
 func (p *policy) serve(e event) {
-	p.hold, p.backoff, p.heard = 0, 0, e.at
+	p.backoff, p.heard = 0, e.at
 	p.late -= p.late / lateOver
-	p.streak++
 	p.earned++
 	if !e.since.Before(p.changed) {
 		p.answers++
 		p.borne = max(p.borne, float64(e.ahead))
 	}
-	if e.full && p.target < float64(p.ceiling) && !p.latency.risen {
+	if e.full && p.target < float64(p.ceiling) && p.latency.risen == 0 && p.latency.quick(e.at.Sub(e.since)) {
 		p.grow(e)
 	}
 	p.reached()
@@ -184,7 +198,7 @@ func (p *policy) serve(e event) {
 func (p *policy) grow(e event) {
 	switch {
 	case math.IsInf(p.wall, 1):
-		p.target = max(p.target, min(p.target+perAnswer, 3*p.limit))
+		p.target = max(p.target, min(p.target+perAnswer, 4*p.limit))
 		p.why = ReasonGrowing
 	case p.limit < p.wall:
 		p.limit = min(p.limit+approach, p.wall)
@@ -200,38 +214,42 @@ func (p *policy) grow(e event) {
 func (p *policy) beyond(e event) {
 	switch {
 	case p.raised.IsZero():
-		if e.at.Before(p.raiseAt) || p.earned < perRefusal {
+		if e.at.Before(p.raiseAt) || p.earned < p.answersIn {
 			return
 		}
 	case e.since.Before(p.raised) || e.ahead < int(p.wall):
 		return // it does not tell of the last move
 	default:
-		p.raise *= 2
-		p.retryIn = minRaise
+		p.raise = min(2*p.raise, max(p.limit/4, 1))
+		p.retryIn, p.answersIn = minRaise, minAnswers
 		p.why = ReasonGrowing
 	}
 	p.wall = min(p.wall+p.raise, float64(p.ceiling))
-	p.target, p.raised = p.wall, e.at
+	p.target, p.raised, p.refusals = p.wall, e.at, 0
 }
 
 func (p *policy) refuse(e event) {
 	if p.heard.IsZero() {
 		p.heard = e.at
 	}
-	again := p.streak < quickly
-	p.streak, p.earned, p.status = 0, 0, e.status
+	p.heat++
+	if p.refusals++; !p.raised.IsZero() && p.refusals >= tooHot {
+		p.heat = max(p.heat, tooHot)
+	}
+	p.status = e.status
 	p.pause(e)
 	n := min(max(float64(e.others), 1), p.limit)
 	switch {
 	case e.since.Before(p.changed): // let in before the last cut
 		p.lower(n)
-	case p.answers == 0 && !p.changed.IsZero(): // that cut was not enough
-		p.cut(e.at, max(cutTo*n, 1), ReasonRefused)
-		p.wall = n
-	case again || e.retryAfter > 0:
-		p.cut(e.at, n, ReasonRefused)
-	default: // one of many: how many there are may have nothing to do with it
+	case p.heat < tooHot && e.retryAfter <= 0: // how many there are may have nothing to do with it
 		p.hold = int(n)
+	case p.answers == 0 && !p.changed.IsZero(): // the last cut was not enough
+		p.cut(e.at, max(cutTo*n, 1), n, ReasonRefused)
+		p.heat = tooHot - 0.5
+	default:
+		p.cut(e.at, n, n, ReasonRefused)
+		p.heat = tooHot - 0.5
 	}
 }
 
@@ -269,23 +287,26 @@ func (p *policy) expire(e event) {
 	}
 	n := min(float64(e.others+1), p.limit)
 	p.late = 0
-	p.cut(e.at, max(cutTo*n, 1), ReasonTimeouts)
+	p.cut(e.at, max(cutTo*n, 1), n, ReasonTimeouts)
 }
 
 // lower brings the limit down to what was borne when growth went too far.
 func (p *policy) lower(to float64) {
-	p.limit, p.target = min(p.limit, to), min(p.target, to)
-	p.wall, p.borne = min(p.wall, max(to, p.limit)), min(p.borne, to)
-	p.before = saved{}
+	if to < p.limit {
+		p.limit, p.target, p.wall, p.borne = to, to, to, min(p.borne, to)
+		p.before = saved{}
+	}
 }
 
-// cut brings the limit down and makes that the wall.
-func (p *policy) cut(at time.Time, to float64, why Reason) {
-	p.limit, p.target, p.wall, p.borne = to, to, to, min(p.borne, to)
+// cut brings the limit down, and the wall with it.
+func (p *policy) cut(at time.Time, to, wall float64, why Reason) {
+	p.limit, p.target, p.wall, p.borne = to, to, wall, min(p.borne, to)
 	p.why, p.changed, p.answers, p.earned, p.hold = why, at, 0, 0, 0
+	if !p.raised.IsZero() { // it went too far: wait longer before the next time
+		p.retryIn, p.answersIn = min(2*p.retryIn, maxRaise), min(2*p.answersIn, maxAnswers)
+	}
 	p.raise, p.raised = 1, time.Time{}
 	p.raiseAt = later(p.raiseAt, at.Add(p.retryIn))
-	p.retryIn = min(2*p.retryIn, maxRaise)
 	p.before = saved{}
 	p.latency.restart(int(to))
 }
