@@ -23,6 +23,7 @@ func newApp(std *stdio) *cli.App {
 			newRunCommand(std),
 			newPlanCommand(std),
 			newResumeCommand(std),
+			newMergeCommand(std),
 			newStatusCommand(std),
 			newShowCommand(std),
 			newQueryCommand(std),

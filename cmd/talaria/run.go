@@ -30,12 +30,13 @@ type runOptions struct {
 
 func newRunCommand(std *stdio) *cli.Command {
 	return &cli.Command{
-		Name:        "run",
-		Usage:       "Runs all episodes of a config and records them in a run directory.",
-		UsageText:   "talaria run bundled:quickstart",
-		ArgsUsage:   "CONFIG",
-		Description: shardHelp,
-		Flags:       planFlags(),
+		Name:      "run",
+		Usage:     "Runs all episodes of a config and records them in a run directory.",
+		UsageText: "talaria run bundled:quickstart",
+		ArgsUsage: "CONFIG",
+		Description: shardHelp + "\n\n" +
+			"'talaria merge' makes one run of the shards' runs.",
+		Flags: planFlags(),
 		Action: func(c *cli.Context) error {
 			opts, err := runOptionsOf(c, std)
 			if err != nil {

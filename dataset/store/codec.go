@@ -16,9 +16,9 @@ type checkedCodec struct {
 	encoder *kzstd.Encoder
 }
 
-func newCheckedCodec() *checkedCodec {
+func newCheckedCodec(level kzstd.EncoderLevel) *checkedCodec {
 	encoder, err := kzstd.NewWriter(nil,
-		kzstd.WithEncoderLevel(zstd.SpeedFastest), // talaria merge compresses better, once
+		kzstd.WithEncoderLevel(level),
 		kzstd.WithEncoderConcurrency(1),
 		kzstd.WithZeroFrames(true),
 		kzstd.WithEncoderCRC(true),

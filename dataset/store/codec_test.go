@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
 // TestChangedPagesAreNoticed flips every bit of a compressed page: what comes
@@ -14,7 +16,7 @@ func TestChangedPagesAreNoticed(t *testing.T) {
 		"compresses well":   strings.Repeat("the same again and ", 50),
 		"empty":             "",
 	}
-	codec := newCheckedCodec()
+	codec := newCheckedCodec(zstd.SpeedFastest)
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
 			whole, err := codec.Encode(nil, []byte(page))

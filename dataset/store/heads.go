@@ -146,7 +146,20 @@ func eachRow[T any](fsys FS, dir string, p Part, table string, yield func(*T) er
 	return nil
 }
 
-func eachRowOf[T any](fsys FS, path string, want int64, yield func(*T) error) (err error) {
+func eachRowOf[T any](fsys FS, path string, want int64, yield func(*T) error) error {
+	return eachBatchOf(fsys, path, want, func(rows []T) error {
+		for i := range rows {
+			if err := yield(&rows[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eachBatchOf calls yield for the rows of a file, some at a time, which are the
+// callee's.
+func eachBatchOf[T any](fsys FS, path string, want int64, yield func([]T) error) (err error) {
 	f, err := fsys.OpenFile(path, toRead)
 	if err != nil {
 		return err
@@ -162,15 +175,15 @@ func eachRowOf[T any](fsys FS, path string, want int64, yield func(*T) error) (e
 	return readAllRows(p, yield)
 }
 
-func readAllRows[T any](p *parquet.File, yield func(*T) error) (err error) {
+func readAllRows[T any](p *parquet.File, yield func([]T) error) (err error) {
 	defer recovered(&err)
 	r := parquet.NewGenericReader[T](p)
 	defer func() { err = errors.Join(err, r.Close()) }()
 	for {
 		rows := make([]T, min(readRows, p.NumRows()+1)) // new ones each time: rows keep what they point to
 		n, err := r.Read(rows)
-		for i := range rows[:n] {
-			if err := yield(&rows[i]); err != nil {
+		if n > 0 {
+			if err := yield(rows[:n]); err != nil {
 				return err
 			}
 		}

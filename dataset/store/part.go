@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
 // partWriter writes parts and commits them. It belongs to one goroutine.
@@ -20,7 +21,7 @@ type partWriter struct {
 func newPartWriter(fsys FS, dir string, run Run, manifestSize int64) *partWriter {
 	return &partWriter{
 		fsys: fsys, dir: dir, metadata: fileMetadata(run), size: manifestSize,
-		codec: newCheckedCodec(),
+		codec: newCheckedCodec(zstd.SpeedFastest), // a merge compresses better, once
 	}
 }
 

@@ -67,6 +67,20 @@ type Run struct {
 	Go          string            `json:"go"`
 	Host        string            `json:"host"`
 	Invocations []Invocation      `json:"invocations"`
+	Merged      []MergedRun       `json:"merged,omitempty"` // the runs that this one was merged from
+}
+
+// MergedRun is a run as it was when it was merged into another.
+type MergedRun struct {
+	RunID     string     `json:"run_id"`
+	Name      string     `json:"name"`
+	Dir       string     `json:"dir"` // as it was named
+	Shard     string     `json:"shard,omitempty"`
+	State     string     `json:"state"`
+	Total     int        `json:"total"`
+	CreatedAt time.Time  `json:"created_at"`
+	EndedAt   *time.Time `json:"ended_at"`
+	Host      string     `json:"host"`
 }
 
 // Fingerprint is what a source's file was when the run was made.

@@ -25,23 +25,24 @@ func (s *Store) requireVacant() error {
 	return nil
 }
 
-// layOut makes the run directory. run.json comes last: it marks a whole one.
-func (s *Store) layOut(run Run) error {
+// layOut makes what is in a run directory, but for run.json: that comes last and
+// marks a whole one.
+func layOut(fsys FS, dir string) error {
 	for _, name := range append(Tables(), journalDir, blobDir) {
-		if err := s.fsys.Mkdir(filepath.Join(s.dir, name)); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := fsys.Mkdir(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("making the run directory: %w", err)
 		}
 	}
-	if err := writeSynced(s.fsys, filepath.Join(s.dir, manifestFile), nil); err != nil {
+	if err := writeSynced(fsys, filepath.Join(dir, manifestFile), nil); err != nil {
 		return fmt.Errorf("making the manifest: %w", err)
 	}
-	if err := s.fsys.SyncDir(s.dir); err != nil {
-		return fmt.Errorf("syncing %s: %w", s.dir, err)
+	if err := fsys.SyncDir(dir); err != nil {
+		return fmt.Errorf("syncing %s: %w", dir, err)
 	}
-	if err := s.fsys.SyncDir(filepath.Dir(s.dir)); err != nil {
-		return fmt.Errorf("syncing %s: %w", filepath.Dir(s.dir), err)
+	if err := fsys.SyncDir(filepath.Dir(dir)); err != nil {
+		return fmt.Errorf("syncing %s: %w", filepath.Dir(dir), err)
 	}
-	return writeRun(s.fsys, s.dir, run)
+	return nil
 }
 
 // start reads the run, puts what a crash left in order, and starts the

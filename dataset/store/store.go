@@ -93,7 +93,10 @@ func Create(dir string, run Run, opts Options) (*Store, error) {
 			return err
 		}
 		run.SchemaVersion = SchemaVersion
-		if err := s.layOut(run); err != nil {
+		if err := layOut(s.fsys, s.dir); err != nil {
+			return err
+		}
+		if err := writeRun(s.fsys, s.dir, run); err != nil {
 			return err
 		}
 		return s.start()
