@@ -8,7 +8,7 @@ import (
 // What is remembered of tasks is bounded, and the latest are among it.
 func TestRecentTasks(t *testing.T) {
 	key := func(i int) (k [16]byte) {
-		binary.LittleEndian.PutUint64(k[:], uint64(i)) //nolint:gosec // not negative
+		binary.LittleEndian.PutUint64(k[:], uint64(i))
 		return k
 	}
 	var r recentTasks

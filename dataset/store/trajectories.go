@@ -12,18 +12,18 @@ import (
 // accepts, or all where keep is nil. Each has its messages, tool calls, spans,
 // rewards (late ones too, in the order given) and its task, whose Row is nil;
 // its Reward is the one as of the attempt's end. Sequences stay in their table.
-// What keep accepts is remembered by key, with its tasks and rewards; messages
-// and spans of one part at a time are in memory.
+//
+// The rows of one part at a time are in memory, with the tasks of two. Besides,
+// it holds the index, about 40 bytes for each task, and the rewards that were
+// given when their attempt was in an earlier part.
 func (v *View) Trajectories(keep func(*AttemptRow) bool) iter.Seq2[*dataset.Trajectory, error] {
 	return func(yield func(*dataset.Trajectory, error) bool) {
-		j := joiner{
-			view: v, blobs: newBlobs(v.fsys, v.Dir),
-			want: map[attemptKey]bool{}, tasks: map[[16]byte]*TaskRow{}, rewards: map[attemptKey][]RewardRow{},
-		}
-		err := j.prepare(keep)
-		if err == nil && len(j.want) > 0 {
-			err = j.run(yield)
-		}
+		err := v.join(keep, func(tr *dataset.Trajectory) error {
+			if !yield(tr, nil) {
+				return errStop
+			}
+			return nil
+		})
 		if err != nil && !errors.Is(err, errStop) {
 			yield(nil, err)
 		}
@@ -33,175 +33,154 @@ func (v *View) Trajectories(keep func(*AttemptRow) bool) iter.Seq2[*dataset.Traj
 // errStop ends a reading whose consumer has had enough.
 var errStop = errors.New("stop")
 
+func (v *View) join(keep func(*AttemptRow) bool, yield func(*dataset.Trajectory) error) error {
+	index, err := v.Index()
+	if err != nil {
+		return err
+	}
+	j := joiner{
+		view: v, blobs: newBlobs(v.fsys, v.Dir), keep: keep, index: index,
+		tasks: taskFinder{view: v}, late: map[attemptKey][]RewardRow{},
+	}
+	if err := errors.Join(j.tasks.find(), j.findLate()); err != nil {
+		return err
+	}
+	for i := range v.Parts {
+		if err := j.part(i, yield); err != nil {
+			return err
+		}
+	}
+	return eachLine(v, func(l *line) error { return j.line(l, yield) })
+}
+
 // joiner puts the rows of attempts together again.
 type joiner struct {
-	view    *View
-	blobs   *blobs
-	want    map[attemptKey]bool
-	tasks   map[[16]byte]*TaskRow // of wanted attempts; nil until found
-	rewards map[attemptKey][]RewardRow
+	view  *View
+	blobs *blobs
+	keep  func(*AttemptRow) bool // nil: all
+	index *Index
+	tasks taskFinder
+	late  map[attemptKey][]RewardRow // those that are not beside their attempt
 }
 
-// prepare chooses the attempts and collects what may lie in other parts than
-// they do: tasks and late rewards.
-func (j *joiner) prepare(keep func(*AttemptRow) bool) error {
-	index, err := j.view.Index()
-	if err != nil {
-		return err
-	}
-	choose := func(a *AttemptRow) error {
-		current := a.ParentEpisodeID == nil && index.State(a.EpisodeID).Current == int(a.Attempt)
-		if current && (keep == nil || keep(a)) {
-			j.want[attemptKey{a.EpisodeID, a.Attempt}] = true
-			j.tasks[taskKey(a.TaskID, int(a.Occurrence))] = nil
-		}
-		return nil
-	}
-	if err := everyRow(j.view, tAttempts, func(r *Rows) []AttemptRow { return r.Attempts }, choose); err != nil {
-		return err
-	}
-	if len(j.want) == 0 {
-		return nil
-	}
-	err = everyRow(j.view, tTasks, func(r *Rows) []TaskRow { return r.Tasks }, func(t *TaskRow) error {
-		key := taskKey(t.TaskID, int(t.Occurrence))
-		if found, wanted := j.tasks[key]; wanted && found == nil {
-			row := *t
-			j.tasks[key] = &row
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return everyRow(j.view, tRewards, func(r *Rows) []RewardRow { return r.Rewards }, func(r *RewardRow) error {
-		if key := (attemptKey{r.EpisodeID, r.Attempt}); j.want[key] {
-			j.rewards[key] = append(j.rewards[key], *r)
-		}
-		return nil
-	})
+func (j *joiner) current(episodeID string, attempt int32) bool {
+	return j.index.State(episodeID).Current == int(attempt)
 }
 
-// everyRow calls yield for each row of a table, in the parts and in the
-// journal.
-func everyRow[T any](v *View, table string, pick func(*Rows) []T, yield func(*T) error) error {
+func (j *joiner) wants(a *AttemptRow) bool {
+	return a.ParentEpisodeID == nil && j.current(a.EpisodeID, a.Attempt) && (j.keep == nil || j.keep(a))
+}
+
+// findLate collects the rewards of current attempts that lie in another part or
+// line than the attempt does.
+func (j *joiner) findLate() error {
+	v := j.view
 	for _, p := range v.Parts {
-		if err := eachRow(v.fsys, v.Dir, p, table, yield); err != nil {
+		own := map[attemptKey]bool{}
+		err := eachRow(v.fsys, v.Dir, p, tAttempts, func(a *keyHead) error {
+			own[attemptKey{a.EpisodeID, a.Attempt}] = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		err = eachRow(v.fsys, v.Dir, p, tRewards, func(r *RewardRow) error {
+			j.addLate(r, own)
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return eachLine(v, func(l *line) error {
-		rows := pick(&l.Rows)
-		for i := range rows {
-			if err := yield(&rows[i]); err != nil {
-				return err
-			}
+		own := map[attemptKey]bool{}
+		for i := range l.Attempts {
+			own[l.Attempts[i].key()] = true
+		}
+		for i := range l.Rewards {
+			j.addLate(&l.Rewards[i], own)
 		}
 		return nil
 	})
 }
 
-func (j *joiner) run(yield func(*dataset.Trajectory, error) bool) error {
-	for _, p := range j.view.Parts {
-		if err := j.part(p, yield); err != nil {
+// keyHead is the key of an attempt's row.
+type keyHead struct {
+	EpisodeID string `parquet:"episode_id"`
+	Attempt   int32  `parquet:"attempt"`
+}
+
+func (a *AttemptRow) key() attemptKey { return attemptKey{a.EpisodeID, a.Attempt} }
+
+func (j *joiner) addLate(r *RewardRow, own map[attemptKey]bool) {
+	key := attemptKey{r.EpisodeID, r.Attempt}
+	if !own[key] && j.current(r.EpisodeID, r.Attempt) {
+		j.late[key] = append(j.late[key], *r)
+	}
+}
+
+// part yields the wanted attempts of a part.
+func (j *joiner) part(i int, yield func(*dataset.Trajectory) error) error {
+	v, p := j.view, j.view.Parts[i]
+	var wanted []AttemptRow
+	err := eachRow(v.fsys, v.Dir, p, tAttempts, func(a *AttemptRow) error {
+		if j.wants(a) {
+			wanted = append(wanted, *a)
+		}
+		return nil
+	})
+	if err != nil || len(wanted) == 0 {
+		return err
+	}
+	t := newTalk(wanted)
+	if err := t.read(v, p); err != nil {
+		return err
+	}
+	return j.yield(wanted, t, yield)
+}
+
+// line yields the wanted attempts of a journal line.
+func (j *joiner) line(l *line, yield func(*dataset.Trajectory) error) error {
+	var wanted []AttemptRow
+	for i := range l.Attempts {
+		if j.wants(&l.Attempts[i]) {
+			wanted = append(wanted, l.Attempts[i])
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	t := newTalk(wanted)
+	t.add(&l.Rows)
+	return j.yield(wanted, t, yield)
+}
+
+func (j *joiner) yield(wanted []AttemptRow, t *talk, yield func(*dataset.Trajectory) error) error {
+	tasks, err := j.tasks.of(wanted)
+	if err != nil {
+		return err
+	}
+	for i := range wanted {
+		tr, err := j.trajectory(&wanted[i], t)
+		if err != nil {
+			return err
+		}
+		if tasks[i] != nil {
+			tasks[i].fill(&tr.Episode.Task)
+		}
+		if err := yield(tr); err != nil {
 			return err
 		}
 	}
-	return eachLine(j.view, func(l *line) error {
-		var t talk
-		for i := range l.Messages {
-			t.message(j, &l.Messages[i])
-		}
-		for i := range l.ToolCalls {
-			t.toolCall(j, &l.ToolCalls[i])
-		}
-		for i := range l.Spans {
-			t.span(j, &l.Spans[i])
-		}
-		for i := range l.Attempts {
-			if err := j.yield(&l.Attempts[i], &t, yield); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return nil
 }
 
-func (j *joiner) part(p Part, yield func(*dataset.Trajectory, error) bool) error {
-	fsys, dir := j.view.fsys, j.view.Dir
-	var t talk
-	err := eachRow(fsys, dir, p, tMessages, func(m *MessageRow) error {
-		t.message(j, m)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = eachRow(fsys, dir, p, tToolCalls, func(c *ToolCallRow) error {
-		t.toolCall(j, c)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = eachRow(fsys, dir, p, tSpans, func(s *SpanRow) error {
-		t.span(j, s)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return eachRow(fsys, dir, p, tAttempts, func(a *AttemptRow) error { return j.yield(a, &t, yield) })
-}
-
-// talk is what was said and done in the wanted attempts of a part.
-type talk struct {
-	messages  map[attemptKey][]MessageRow
-	toolCalls map[attemptKey][]ToolCallRow
-	spans     map[attemptKey][]dataset.Span
-}
-
-func (t *talk) span(j *joiner, s *SpanRow) {
-	if t.spans == nil {
-		t.spans = map[attemptKey][]dataset.Span{}
-	}
-	if key := (attemptKey{s.EpisodeID, s.Attempt}); j.want[key] {
-		t.spans[key] = append(t.spans[key], s.span())
-	}
-}
-
-func (t *talk) message(j *joiner, m *MessageRow) {
-	if t.messages == nil {
-		t.messages = map[attemptKey][]MessageRow{}
-	}
-	if key := (attemptKey{m.EpisodeID, m.Attempt}); j.want[key] {
-		t.messages[key] = append(t.messages[key], *m)
-	}
-}
-
-func (t *talk) toolCall(j *joiner, c *ToolCallRow) {
-	if t.toolCalls == nil {
-		t.toolCalls = map[attemptKey][]ToolCallRow{}
-	}
-	if key := (attemptKey{c.EpisodeID, c.Attempt}); j.want[key] {
-		t.toolCalls[key] = append(t.toolCalls[key], *c)
-	}
-}
-
-// yield joins an attempt if it is wanted.
-func (j *joiner) yield(a *AttemptRow, t *talk, yield func(*dataset.Trajectory, error) bool) error {
-	key := attemptKey{a.EpisodeID, a.Attempt}
-	if !j.want[key] {
-		return nil
-	}
-	tr := a.trajectory()
-	if row := j.tasks[taskKey(a.TaskID, int(a.Occurrence))]; row != nil {
-		row.fill(&tr.Episode.Task)
-	}
+func (j *joiner) trajectory(a *AttemptRow, t *talk) (*dataset.Trajectory, error) {
+	tr, key := a.trajectory(), a.key()
 	for _, m := range t.messages[key] {
 		msg, err := m.message(j.blobs)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		tr.Messages = append(tr.Messages, msg)
 	}
@@ -211,11 +190,10 @@ func (j *joiner) yield(a *AttemptRow, t *talk, yield func(*dataset.Trajectory, e
 		}
 	}
 	tr.Spans = t.spans[key]
-	for _, r := range j.rewards[key] {
-		tr.Rewards = append(tr.Rewards, r.reward())
+	for _, given := range [][]RewardRow{t.rewards[key], j.late[key]} {
+		for i := range given {
+			tr.Rewards = append(tr.Rewards, given[i].reward())
+		}
 	}
-	if !yield(tr, nil) {
-		return errStop
-	}
-	return nil
+	return tr, nil
 }

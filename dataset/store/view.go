@@ -228,3 +228,22 @@ func eachLine[T any](v *View, yield func(*T) error) error {
 	}
 	return nil
 }
+
+// everyRow calls yield for each row of a table, in the parts and in the
+// journal.
+func everyRow[T any](v *View, table string, pick func(*Rows) []T, yield func(*T) error) error {
+	for _, p := range v.Parts {
+		if err := eachRow(v.fsys, v.Dir, p, table, yield); err != nil {
+			return err
+		}
+	}
+	return eachLine(v, func(l *line) error {
+		rows := pick(&l.Rows)
+		for i := range rows {
+			if err := yield(&rows[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -235,6 +236,45 @@ func TestTrajectoriesAreCurrent(t *testing.T) {
 	}
 	if got := index.Tallies()[0]; index.Len() != 2 || got.Attempts != 4 || got.Total() != 2 {
 		t.Errorf("index of %d episodes, tally %+v; want 2 episodes and 4 attempts", index.Len(), got)
+	}
+}
+
+// TestTrajectoriesAcrossParts finds tasks and late rewards that lie many parts
+// before or after their attempt.
+func TestTrajectoriesAcrossParts(t *testing.T) {
+	const others = 2 * maxRecentParts
+	dir := filepath.Join(t.TempDir(), "run")
+	s := mustCreate(t, dir, Options{PartRows: 1})
+	first, again := sampleTrajectory(0, false), sampleTrajectory(0, false)
+	first.ExitReason, first.Rewards = dataset.ExitProviderError, nil
+	first.ChooseReward()
+	again.Episode.Attempt = 1
+	mustWrite(t, s, first)
+	for i := range others {
+		mustWrite(t, s, sampleTrajectory(1+i, false))
+	}
+	mustWrite(t, s, again)
+	value := 0.25
+	late := dataset.LateReward{
+		EpisodeID: sampleTrajectory(1, false).Episode.ID,
+		Reward:    dataset.Reward{Name: "late", Source: dataset.FromScorer, Value: &value, Chosen: true},
+	}
+	if err := s.Rewards(t.Context(), []dataset.LateReward{late}); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	all := viewed(t, dir)
+	if len(all) != others+1 {
+		t.Fatalf("%d trajectories, want %d", len(all), others+1)
+	}
+	for _, tr := range all {
+		if tr.Episode.Task.Input == "" {
+			t.Errorf("the task of episode %s is not found", tr.Episode.ID)
+		}
+		isLate := func(r dataset.Reward) bool { return r.Name == "late" }
+		if got, want := slices.ContainsFunc(tr.Rewards, isLate), tr.Episode.ID == late.EpisodeID; got != want {
+			t.Errorf("episode %s: late reward %v, want %v", tr.Episode.ID, got, want)
+		}
 	}
 }
 
