@@ -14,7 +14,7 @@ import (
 
 type queryOptions struct {
 	Runs       []string
-	SQL        string // "-" reads stdin
+	SQL        string // "-" reads stdin, "" asks for it where there is a terminal
 	Format     table.Format
 	PrintViews bool
 }
@@ -25,6 +25,8 @@ func newQueryCommand(std *stdio) *cli.Command {
 		Usage:     "Answers SQL over one or many runs, also while they run.",
 		UsageText: `talaria query runs/quickstart-* "SELECT variant, avg(reward) FROM episodes GROUP BY ALL"`,
 		ArgsUsage: "RUN... [SQL]",
+		Description: "Without SQL it is read from stdin; on a terminal there is a prompt, where .help tells what it knows.\n" +
+			"The exit code is 2 for a mistake in the SQL.",
 		Flags: []cli.Flag{
 			choiceFlag("format", "print as `FORMAT`", "table", "json", "jsonl", "csv", "parquet"),
 			&cli.BoolFlag{Name: "print-views", Usage: "print the views as SQL for any DuckDB client; takes runs only"},
@@ -33,8 +35,7 @@ func newQueryCommand(std *stdio) *cli.Command {
 			opts := queryOptions{
 				Runs: c.Args().Slice(), Format: table.Format(c.String("format")), PrintViews: c.Bool("print-views"),
 			}
-			if !opts.PrintViews {
-				last := len(opts.Runs) - 1
+			if last := len(opts.Runs) - 1; !opts.PrintViews && !isDir(opts.Runs[last]) {
 				opts.Runs, opts.SQL = opts.Runs[:last], opts.Runs[last]
 			}
 			return runQuery(c.Context, opts, std)
@@ -43,34 +44,27 @@ func newQueryCommand(std *stdio) *cli.Command {
 }
 
 func runQuery(ctx context.Context, opts queryOptions, std *stdio) error {
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	if err := checkQuery(opts); err != nil {
-		return err
+	if len(opts.Runs) == 0 {
+		return usageErrorf("talaria query", "give the directory of a run before the SQL")
 	}
 	if opts.PrintViews {
 		return printViews(opts.Runs, std.out)
 	}
-	if opts.SQL == "-" {
+	if opts.SQL == "" && std.inTerminal && std.outTerminal {
+		return runShell(ctx, opts, std)
+	}
+	if opts.SQL == "" || opts.SQL == "-" {
 		text, err := io.ReadAll(std.in)
 		if err != nil {
 			return fmt.Errorf("reading the SQL from stdin: %w", err)
 		}
 		opts.SQL = string(text)
 	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
 	return withSQL(ctx, opts.Runs, func(db *query.DB) error {
 		return db.Print(ctx, std.out, opts.Format, opts.SQL)
 	})
-}
-
-func checkQuery(opts queryOptions) error {
-	if len(opts.Runs) > 0 {
-		return nil
-	}
-	if isDir(opts.SQL) {
-		return usageErrorf("talaria query", "the SQL is missing: give it after the runs, in quotes")
-	}
-	return usageErrorf("talaria query", "give the directory of a run before the SQL")
 }
 
 func isDir(path string) bool {

@@ -18,20 +18,26 @@ func openViews(dirs []string) (views []*store.View, done func(), err error) {
 		return nil, nil, fmt.Errorf("making a temporary directory: %w", err)
 	}
 	done = func() { _ = os.RemoveAll(temp) } // of copies only
-	for _, dir := range dirs {
-		own, err := os.MkdirTemp(temp, "run-")
-		if err != nil {
-			done()
-			return nil, nil, fmt.Errorf("making a temporary directory: %w", err)
-		}
-		view, err := store.OpenView(dir, own)
-		if err != nil {
-			done()
-			return nil, nil, notRun(err)
-		}
-		views = append(views, view)
+	if views, err = openViewsIn(temp, dirs); err != nil {
+		done()
+		return nil, nil, err
 	}
 	return views, done, nil
+}
+
+// openViewsIn is openViews with the copies in temp, which is the caller's.
+func openViewsIn(temp string, dirs []string) ([]*store.View, error) {
+	views := make([]*store.View, len(dirs))
+	for i, dir := range dirs {
+		own, err := os.MkdirTemp(temp, "run-")
+		if err != nil {
+			return nil, fmt.Errorf("making a temporary directory: %w", err)
+		}
+		if views[i], err = store.OpenView(dir, own); err != nil {
+			return nil, notRun(err)
+		}
+	}
+	return views, nil
 }
 
 // inputs are the views for SQL, each under the directory that the user named.

@@ -30,14 +30,7 @@ type DB struct {
 // reads files of these runs and nothing else, loads no extension, and cannot
 // change a setting. The caller closes the DB.
 func Open(ctx context.Context, inputs []Input, opts Options) (*DB, error) {
-	if err := distinct(inputs); err != nil {
-		return nil, err
-	}
-	inputs, err := absolute(inputs)
-	if err != nil {
-		return nil, err
-	}
-	journal, err := scanJournal(inputs)
+	inputs, journal, err := look(inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +45,53 @@ func Open(ctx context.Context, inputs []Input, opts Options) (*DB, error) {
 	return db, nil
 }
 
+// look makes the inputs absolute and scans their journals.
+func look(inputs []Input) ([]Input, journalSource, error) {
+	if err := distinct(inputs); err != nil {
+		return nil, journalSource{}, err
+	}
+	inputs, err := absolute(inputs)
+	if err != nil {
+		return nil, journalSource{}, err
+	}
+	journal, err := scanJournal(inputs)
+	return inputs, journal, err
+}
+
+// Refresh makes the views show the inputs, which are the same runs looked at
+// anew. Their journals lie below [DB.TempDir], and may be removed afterwards.
+// What SQL has made meanwhile stays.
+func (db *DB) Refresh(ctx context.Context, inputs []Input) error {
+	inputs, journal, err := look(inputs)
+	if err != nil {
+		return err
+	}
+	statements := []string{"DROP TABLE IF EXISTS " + journalName}
+	if len(journal.files) > 0 {
+		statements = []string{journal.table()}
+	}
+	for _, v := range views(inputs, journal) {
+		statements = append(statements, v.create())
+	}
+	if err := db.run(ctx, statements); err != nil {
+		return fmt.Errorf("looking at the runs again: %w", plainError(interrupted(ctx, err)))
+	}
+	return nil
+}
+
+// TempDir is a folder whose files SQL can read and that Close removes.
+func (db *DB) TempDir() string { return db.dir }
+
 func (db *DB) connect(ctx context.Context, opts Options, statements []string) error {
 	connector, err := duckdb.NewConnector(dsn(opts, db.dir), nil)
 	if err != nil {
 		return err
 	}
 	db.pool = sql.OpenDB(connector)
+	return db.run(ctx, statements)
+}
+
+func (db *DB) run(ctx context.Context, statements []string) error {
 	for _, s := range statements {
 		if _, err := db.pool.ExecContext(ctx, s); err != nil {
 			return err
@@ -90,7 +124,7 @@ func setup(inputs []Input, journal journalSource, dir string) []string {
 		"SET GLOBAL parquet_metadata_cache = true",
 	}
 	if len(journal.files) > 0 {
-		statements = append(statements, "CREATE TABLE "+journalName+" AS "+journal.records())
+		statements = append(statements, journal.table())
 	}
 	statements = append(statements,
 		"SET GLOBAL allowed_directories = "+literals(readableDirs(inputs, dir)),

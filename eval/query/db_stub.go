@@ -16,6 +16,12 @@ type DB struct{}
 // Open returns [ErrNotBuiltIn].
 func Open(context.Context, []Input, Options) (*DB, error) { return nil, ErrNotBuiltIn }
 
+// Refresh returns [ErrNotBuiltIn].
+func (*DB) Refresh(context.Context, []Input) error { return ErrNotBuiltIn }
+
+// TempDir is nowhere.
+func (*DB) TempDir() string { return "" }
+
 // Close does nothing.
 func (*DB) Close() error { return nil }
 

@@ -350,3 +350,30 @@ func TestRecordedRowsAreWhole(t *testing.T) {
 		t.Errorf("started at %d, want %d", got, want)
 	}
 }
+
+// TestRefresh: a database sees what a run has recorded since it was opened, and
+// keeps what SQL has made.
+func TestRefresh(t *testing.T) {
+	run := evaltest.Growing(t)
+	db := evaltest.DB(t, run.Run)
+	const sql = "SELECT count(*) AS n, count(DISTINCT t.meta_level) AS kept FROM episodes e JOIN tasks t USING (run_id, task_id, occurrence)"
+	if got := printed(t, db, table.CSV, "CREATE TABLE mine AS SELECT 5 AS five; SELECT count(*) AS n FROM episodes"); got != "n\n0\n" {
+		t.Fatalf("before: got %q", got)
+	}
+	for i, want := range []string{"n,kept\n1,1\n", "n,kept\n2,2\n", "n,kept\n3,2\n"} {
+		run.Write(i)
+		view, err := store.OpenView(run.Dir, db.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Refresh(t.Context(), []query.Input{query.FromView(view, run.Dir)}); err != nil {
+			t.Fatal(err)
+		}
+		if got := printed(t, db, table.CSV, sql); got != want {
+			t.Errorf("after %d: got %q, want %q", i+1, got, want)
+		}
+	}
+	if got := printed(t, db, table.CSV, "FROM mine"); got != "five\n5\n" {
+		t.Errorf("a table of before: got %q", got)
+	}
+}

@@ -140,6 +140,11 @@ func (t metaType) with(v any) metaType {
 // printed SQL makes a view.
 const journalName = "_journal"
 
+// table makes a table of the records.
+func (s journalSource) table() string {
+	return "CREATE OR REPLACE TABLE " + journalName + " AS " + s.records()
+}
+
 // records selects the journal's records as they are.
 func (s journalSource) records() string {
 	tables := relations()

@@ -3,6 +3,7 @@ package query
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,5 +184,41 @@ func TestARunIsNamedOnce(t *testing.T) {
 func TestPathsAreNoPatterns(t *testing.T) {
 	if got, want := pathLiteral("it's [a]*?.parquet"), "'it''s [[]a][*][?].parquet'"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"select 1", "select 1"},
+		{"  select\n\t1 -- one\n  ; ", "select 1 ;"},
+		{"select '--\n' /* x */ as a", "select '--\n' as a"},
+		{"select a--b\nfrom t", "select a from t"},
+		{"-- nothing", ""},
+	}
+	for _, tt := range tests {
+		if got := OneLine(tt.in); got != tt.want {
+			t.Errorf("%q: got %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+// TestAboutNamesAllViews: a view that nobody is told of is a view that nobody
+// finds.
+func TestAboutNamesAllViews(t *testing.T) {
+	about := About()
+	got := make([]string, len(about))
+	for i, v := range about {
+		got[i] = v.Name
+	}
+	var want []string
+	for _, v := range views(nil, journalSource{}) {
+		if !strings.HasPrefix(v.name, "_") {
+			want = append(want, v.name)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-views +about):\n%s", diff)
 	}
 }

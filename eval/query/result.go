@@ -75,8 +75,8 @@ func isMachineNumber(typ string) bool {
 	}
 }
 
-// header is the columns as a table prints them.
-func header(columns []Column) []table.Column {
+// Header is the columns as a table prints them.
+func Header(columns []Column) []table.Column {
 	heads := make([]table.Column, len(columns))
 	for i, c := range columns {
 		heads[i] = table.Column{Name: c.Name, Number: isMachineNumber(c.Type) || kindOf(c.Type) == asNumber}

@@ -206,7 +206,7 @@ func (db *DB) Print(ctx context.Context, w io.Writer, format table.Format, text 
 	if err != nil {
 		return err
 	}
-	err = table.Write(w, format, header(result.Columns), result.Rows)
+	err = table.Write(w, format, Header(result.Columns), result.Rows)
 	return errors.Join(err, result.Close())
 }
 

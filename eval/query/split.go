@@ -93,3 +93,22 @@ func word(s string) int {
 	}
 	return len(s)
 }
+
+// OneLine is SQL on one line: comments go, and blanks outside of strings and
+// quoted names become one.
+func OneLine(sql string) string {
+	var b strings.Builder
+	blank := false
+	for len(sql) > 0 {
+		n, counts := token(sql)
+		if counts && blank && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		blank = !counts
+		if counts {
+			b.WriteString(sql[:n])
+		}
+		sql = sql[n:]
+	}
+	return b.String()
+}
