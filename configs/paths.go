@@ -48,12 +48,15 @@ func absolute(v *value, f field) {
 // harborPrefix stands before the directory of task folders.
 const harborPrefix = "harbor:"
 
-// absolutePath leaves names of embedded files alone.
+// hubPrefix stands before the name of a dataset on a hub.
+const hubPrefix = "hf://"
+
+// absolutePath leaves names of embedded files and of datasets on a hub alone.
 func absolutePath(path, dir string) string {
 	if folder, ok := strings.CutPrefix(path, harborPrefix); ok {
 		return harborPrefix + absolutePath(folder, dir)
 	}
-	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, bundledPrefix) {
+	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, bundledPrefix) || strings.HasPrefix(path, hubPrefix) {
 		return path
 	}
 	return filepath.Join(dir, path)

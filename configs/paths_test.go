@@ -11,6 +11,7 @@ func TestAbsolutePath(t *testing.T) {
 		{"relative", "a.jsonl", filepath.Join(dir, "a.jsonl")},
 		{"absolute", filepath.FromSlash("/x/a.jsonl"), filepath.FromSlash("/x/a.jsonl")},
 		{"embedded", "bundled:quickstart", "bundled:quickstart"},
+		{"a dataset on a hub", "hf://openai/gsm8k?split=test", "hf://openai/gsm8k?split=test"},
 		{"task folders", "harbor:tasks", "harbor:" + filepath.Join(dir, "tasks")},
 		{"task folders, absolute", "harbor:" + filepath.FromSlash("/x/tasks"), "harbor:" + filepath.FromSlash("/x/tasks")},
 		{"none", "", ""},

@@ -71,6 +71,10 @@ func (t Tasks) name() string {
 	if t.Name != "" {
 		return t.Name
 	}
+	if dataset, ok := strings.CutPrefix(t.Path, hubPrefix); ok {
+		dataset, _, _ = strings.Cut(dataset, "?")
+		return dataset
+	}
 	base := filepath.Base(strings.TrimPrefix(t.Path, bundledPrefix))
 	for _, ending := range []string{".gz", ".zst", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow"} {
 		base = strings.TrimSuffix(base, ending)

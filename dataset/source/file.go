@@ -19,6 +19,11 @@ import (
 type file struct {
 	path string // as shown
 	open func() (fs.File, error)
+
+	// Of a file from a hub.
+	revision string
+	sha256   string // "": it is not known
+	cached   string // where it is
 }
 
 // Bounds of a zstd frame: a window above it would be held in memory.
@@ -231,17 +236,22 @@ func (f file) check() (empty bool, err error) {
 
 // File is what was read of one file.
 type File struct {
-	Path   string
-	Bytes  int64  // as stored
-	SHA256 string // of the stored bytes
+	Path     string
+	Bytes    int64  // as stored
+	SHA256   string // of the stored bytes
+	Revision string // of the dataset on a hub
 }
 
 // sum reads what is left of the file and returns what was read of it.
-func (s *stream) sum(path string) (File, error) {
+func (s *stream) sum(f file) (File, error) {
 	if _, err := io.Copy(io.Discard, s.buffered); err != nil {
-		return File{}, fmt.Errorf("reading the dataset %s: %w", path, err)
+		return File{}, fmt.Errorf("reading the dataset %s: %w", f.path, err)
 	}
-	return File{Path: path, Bytes: s.raw.n, SHA256: hex.EncodeToString(s.raw.hash.Sum(nil))}, nil
+	sum := File{Path: f.path, Bytes: s.raw.n, SHA256: hex.EncodeToString(s.raw.hash.Sum(nil)), Revision: f.revision}
+	if f.sha256 != "" && f.sha256 != sum.SHA256 {
+		return File{}, fmt.Errorf("%s: its copy in the cache, %s, is damaged; remove it, and it is fetched again", f.path, f.cached)
+	}
+	return sum, nil
 }
 
 // Fingerprint tells what the source's files hold: as read, if they have been
@@ -268,5 +278,5 @@ func (f file) fingerprint() (File, error) {
 		return File{}, err
 	}
 	defer s.close()
-	return s.sum(f.path)
+	return s.sum(f)
 }

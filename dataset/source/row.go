@@ -32,7 +32,7 @@ func (s *Source) fromRow(row map[string]any) (t dataset.Task, rest map[string]an
 		return dataset.Task{}, nil, err
 	}
 	t = dataset.Task{
-		Hash: dataset.TaskHash(mapped), Source: s.opts.Source, Dataset: s.opts.Name, Split: s.opts.Split,
+		Hash: dataset.TaskHash(mapped), Source: s.opts.Source, Dataset: s.opts.Name, Revision: s.revision, Split: s.opts.Split,
 		Input: dataset.Text(mapped[Input]), Target: dataset.Text(mapped[Target]), Row: row,
 	}
 	t.ID = t.Hash

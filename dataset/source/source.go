@@ -28,6 +28,7 @@ import (
 	"strings"
 
 	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/dataset/source/hub"
 )
 
 // Names that columns are mapped to. Every other name in Options.Columns is a
@@ -41,11 +42,14 @@ const (
 // Options say what to read and how rows become tasks.
 type Options struct {
 	// Path is a file, a glob, harbor:DIR for a Harbor task or a folder of
-	// them, or bundled:NAME for embedded tasks.
+	// them, bundled:NAME for embedded tasks, or hf://... for a dataset on a hub.
 	Path string
+	// Hub is the dataset on a hub that Path names, as fetched; else nil.
+	Hub *hub.Snapshot
 	// Name is the dataset's name in the rows; default: Path.
 	Name string
-	// Split is the dataset's split in the rows, where it has one.
+	// Split is the dataset's split in the rows, where it has one; default: that
+	// of Hub.
 	Split string
 	// Columns maps names to columns of the rows, each by its name or a dotted
 	// path, see [dataset.Lookup]: Input (default "input"),
@@ -88,10 +92,12 @@ type Source struct {
 	names   []string          // their names, sorted
 	mapped  map[string]bool   // columns and further names that are no columns of their own
 	parts   []part
-	bad     BadRows
-	skipped []Skip
-	found   map[string]bool // columns of Options.Keep and Options.Where that some row had
-	sums    []File          // of a complete pass
+	// revision of the dataset, where it has one.
+	revision string
+	bad      BadRows
+	skipped  []Skip
+	found    map[string]bool // columns of Options.Keep and Options.Where that some row had
+	sums     []File          // of a complete pass
 }
 
 // part is what a source consists of: a file of rows or a folder of tasks.
@@ -112,11 +118,14 @@ func Open(o Options) (*Source, error) {
 	}
 	s := &Source{opts: o, columns: map[string]string{Input: "input", Target: "target"}}
 	maps.Copy(s.columns, o.Columns)
-	parts, err := find(o.Path)
+	parts, err := find(o)
 	if err != nil {
 		return nil, err
 	}
-	s.parts = parts
+	if s.parts = parts; o.Hub != nil {
+		s.opts.Split = cmp.Or(o.Split, o.Hub.Split)
+		s.revision = o.Hub.Commit
+	}
 	if _, named := s.columns[ID]; !named && harborTasks(parts) {
 		s.columns[ID] = ID
 	}
@@ -148,9 +157,13 @@ func emptyError(path string) error {
 }
 
 // find lists what a path stands for, sorted by name.
-func find(path string) ([]part, error) {
+func find(o Options) ([]part, error) {
+	path := o.Path
 	if path == "" {
 		return nil, errors.New("no path of a dataset was given")
+	}
+	if strings.HasPrefix(path, hub.Prefix) {
+		return findHub(path, o.Hub)
 	}
 	if name, ok := strings.CutPrefix(path, bundledPrefix); ok {
 		return findBundled(name)
@@ -165,6 +178,21 @@ func find(path string) ([]part, error) {
 		return nil, fmt.Errorf("looking for the dataset: %w", err)
 	}
 	return glob(path)
+}
+
+// findHub lists the files of a dataset from a hub.
+func findHub(path string, snap *hub.Snapshot) ([]part, error) {
+	if snap == nil || len(snap.Files) == 0 {
+		return nil, fmt.Errorf("%s: a dataset on a hub is not read here; download it and name its files", path)
+	}
+	parts := make([]part, len(snap.Files))
+	for i, f := range snap.Files {
+		parts[i] = file{
+			path: hub.Prefix + snap.Dataset + "/" + f.Name, revision: snap.Commit, sha256: f.SHA256, cached: f.Path,
+			open: func() (fs.File, error) { return os.Open(f.Path) },
+		}
+	}
+	return parts, nil
 }
 
 func glob(pattern string) ([]part, error) {

@@ -118,7 +118,7 @@ func (f file) read(p *pass) (File, error) {
 	for {
 		row, err := s.rows.next()
 		if errors.Is(err, io.EOF) {
-			return s.sum(f.path)
+			return s.sum(f)
 		}
 		at := s.rows.at(RowError{File: f.path})
 		if _, bad := errors.AsType[badRow](err); err != nil && !bad {

@@ -85,9 +85,11 @@ type MergedRun struct {
 
 // Fingerprint is what a source's file was when the run was made.
 type Fingerprint struct {
-	Path   string `json:"path"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
+	Path     string `json:"path"`
+	Bytes    int64  `json:"bytes"`
+	SHA256   string `json:"sha256"`
+	Revision string `json:"revision,omitempty"` // the commit of a dataset on a hub
+	Source   string `json:"source,omitempty"`   // the path in the config, where it is another one
 }
 
 // Invocation is one process that worked on the run.

@@ -211,7 +211,7 @@ func verify(f *os.File, e entry) error {
 	if want != "" {
 		sum = sha256.New()
 	} else {
-		want, sum = e.OID, sha1.New()                //nolint:gosec // as git does
+		want, sum = e.OID, sha1.New()                  //nolint:gosec // as git does
 		_, _ = fmt.Fprintf(sum, "blob %d\x00", e.Size) // a hash takes everything
 	}
 	n, err := io.Copy(sum, f)

@@ -21,7 +21,9 @@ import (
 )
 
 // content is a file of n bytes that differs by name.
-func content(name string, n int) []byte { return bytes.Repeat([]byte(name+"\n"), n/(len(name)+1)+1)[:n] }
+func content(name string, n int) []byte {
+	return bytes.Repeat([]byte(name+"\n"), n/(len(name)+1)+1)[:n]
+}
 
 func gsm8k() map[string][]byte {
 	files := map[string][]byte{"README.md": []byte("# card"), ".gitattributes": []byte("x")}
