@@ -51,7 +51,7 @@ type auditor struct {
 // random.
 func (a *auditor) audit(ctx context.Context) ([]verdict, error) {
 	a.byTask = map[string]*verdict{}
-	players, err := a.players()
+	players, err := a.players(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ func (a *auditor) audit(ctx context.Context) ([]verdict, error) {
 	return all, nil
 }
 
-func (a *auditor) players() ([]player, error) {
-	scripts, err := a.nearMisses()
+func (a *auditor) players(ctx context.Context) ([]player, error) {
+	scripts, err := a.nearMisses(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -92,12 +92,12 @@ func (a *auditor) players() ([]player, error) {
 }
 
 // nearMisses are the names of all near-misses that any task has, sorted.
-func (a *auditor) nearMisses() ([]string, error) {
+func (a *auditor) nearMisses(ctx context.Context) ([]string, error) {
 	cfg, err := a.load("scripted/null")
 	if err != nil {
 		return nil, err
 	}
-	list, err := openSources(cfg)
+	list, err := openSources(ctx, cfg, nil, a.std)
 	if err != nil {
 		return nil, err
 	}

@@ -125,10 +125,10 @@ func trySandbox(ctx context.Context, allowUnconfined bool) error {
 // checkTasks reads every row of every source.
 func (p *planner) checkTasks(ctx context.Context) {
 	s := p.session
-	list, err := openSources(s.cfg)
+	list, err := openSources(ctx, s.cfg, p.record, p.std)
 	tasks := 0
 	if err == nil {
-		tasks, err = list.count(ctx, s.shard)
+		tasks, err = list.count(ctx, s.shard, &s.kept)
 	}
 	if err != nil {
 		p.report.check("tasks", "", err)

@@ -107,7 +107,7 @@ func continueRun(ctx context.Context, dir string, cfg *configs.Run, opts resumeO
 	if err != nil {
 		return err
 	}
-	s, err := prepare(ctx, cfg, shard, std)
+	s, err := prepare(ctx, cfg, shard, &record, std)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func continueRun(ctx context.Context, dir string, cfg *configs.Run, opts resumeO
 		return fmt.Errorf("opening the run: %w", err)
 	}
 	var fillErr error
-	err = st.UpdateRun(func(r *store.Run) { fillErr = s.fill(r) })
+	err = st.UpdateRun(func(r *store.Run) { fillErr = errors.Join(s.noteChanges(st, r), s.fill(r)) })
 	if err := errors.Join(fillErr, err); err != nil {
 		return errors.Join(err, st.Close())
 	}

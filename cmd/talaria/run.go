@@ -134,7 +134,7 @@ func (o runOptions) goesOn() (bool, error) {
 }
 
 func startRun(ctx context.Context, opts runOptions, cfg *configs.Run, std *stdio) error {
-	s, err := prepare(ctx, cfg, opts.Shard, std)
+	s, err := prepare(ctx, cfg, opts.Shard, nil, std)
 	if err != nil {
 		return err
 	}

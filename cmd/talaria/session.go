@@ -25,7 +25,9 @@ type session struct {
 	cfg     *configs.Run
 	std     *stdio
 	shard   runner.Shard
+	earlier *store.Run // what is gone on with; nil: a new run
 	sources sources
+	kept    store.KeptTypes
 	made    *assembly
 	cells   [][]runner.Cell
 	total   int // episodes of the plan
@@ -33,12 +35,12 @@ type session struct {
 
 // prepare checks all that can be checked before anything is spent, the tasks of
 // other shards included. Its errors are the config's.
-func prepare(ctx context.Context, cfg *configs.Run, shard runner.Shard, std *stdio) (*session, error) {
+func prepare(ctx context.Context, cfg *configs.Run, shard runner.Shard, earlier *store.Run, std *stdio) (*session, error) {
 	made, err := newAssembly(cfg, std)
 	if err != nil {
 		return nil, &usageError{err: err}
 	}
-	s := &session{cfg: cfg, std: std, shard: shard, made: made}
+	s := &session{cfg: cfg, std: std, shard: shard, earlier: earlier, made: made}
 	if err := s.check(ctx); err != nil {
 		s.close(ctx)
 		return nil, &usageError{err: err}
@@ -50,10 +52,10 @@ func (s *session) check(ctx context.Context) (err error) {
 	if s.cells, err = s.made.cells(ctx); err != nil {
 		return err
 	}
-	if s.sources, err = openSources(s.cfg); err != nil {
+	if s.sources, err = openSources(ctx, s.cfg, s.earlier, s.std); err != nil {
 		return err
 	}
-	tasks, err := s.sources.count(ctx, s.shard)
+	tasks, err := s.sources.count(ctx, s.shard, &s.kept)
 	if err != nil {
 		return err
 	}
@@ -135,6 +137,7 @@ func hostname() string {
 func (s *session) storeOptions() store.Options {
 	return store.Options{
 		Variants: variantsByHash(s.cells),
+		Kept:     &s.kept,
 		DiskWait: s.cfg.Limits.DiskWait,
 		Logger:   s.std.log,
 		Mask:     s.std.secrets.mask,

@@ -17,7 +17,9 @@ import (
 // sources are a run's sources of tasks, read one after the other.
 type sources []*source.Source
 
-func openSources(cfg *configs.Run) (sources, error) {
+// openSources opens all sources. earlier is the run that is gone on with; nil: a
+// new one.
+func openSources(ctx context.Context, cfg *configs.Run, earlier *store.Run, std *stdio) (sources, error) {
 	columns, err := promptColumns(cfg)
 	if err != nil {
 		return nil, err
@@ -30,14 +32,19 @@ func openSources(cfg *configs.Run) (sources, error) {
 		if err != nil {
 			return nil, err
 		}
+		place := cfg.Place(fmt.Sprintf("tasks.%d.path", i))
+		snap, err := fetchHub(ctx, src, earlier, std)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", place, err)
+		}
 		s, err := source.Open(source.Options{
-			Path: src.Path, Name: src.Name, Split: src.Split,
+			Path: src.Path, Hub: snap, Name: src.Name, Split: src.Split,
 			Columns: src.Columns, Require: columns[i], Keep: src.Keep, KeepAll: src.KeepAll,
 			SkipBadRows: src.SkipBadRows, Where: where, Shuffle: src.Shuffle, Limit: src.Limit,
 			Source: src.Index, Counter: counter,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", cfg.Place(fmt.Sprintf("tasks.%d.path", i)), err)
+			return nil, fmt.Errorf("%s: %w", place, err)
 		}
 		opened = append(opened, s)
 	}
@@ -82,8 +89,9 @@ func promptColumns(cfg *configs.Run) ([][]string, error) {
 func (s sources) tasks() iter.Seq2[dataset.Task, error] { return source.Join(s...) }
 
 // count goes through all tasks once, before anything is spent, so that a bad
-// row is found now and not in the night. It counts those of the shard.
-func (s sources) count(ctx context.Context, shard runner.Shard) (int, error) {
+// row is found now and not in the night. It counts those of the shard, and takes
+// in the types of the columns that are kept of all.
+func (s sources) count(ctx context.Context, shard runner.Shard, kept *store.KeptTypes) (int, error) {
 	n := 0
 	for task, err := range s.tasks() {
 		if row, ok := errors.AsType[source.RowError](err); ok {
@@ -95,6 +103,7 @@ func (s sources) count(ctx context.Context, shard runner.Shard) (int, error) {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
+		kept.Add(task.Keep)
 		if shard.Has(task) {
 			n++
 		}
@@ -132,7 +141,11 @@ func (s sources) fingerprints() ([]store.Fingerprint, error) {
 			return nil, err
 		}
 		for _, f := range files {
-			all = append(all, store.Fingerprint{Path: f.Path, Bytes: f.Bytes, SHA256: f.SHA256})
+			read := store.Fingerprint{Path: f.Path, Bytes: f.Bytes, SHA256: f.SHA256, Revision: f.Revision}
+			if f.Revision != "" {
+				read.Source = src.Path()
+			}
+			all = append(all, read)
 		}
 	}
 	return all, nil

@@ -65,7 +65,7 @@ func runTasks(ctx context.Context, opts tasksOptions, std *stdio) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
-	list, err := openSources(cfg)
+	list, err := openSources(ctx, cfg, nil, std)
 	if err != nil {
 		return &usageError{err: err}
 	}

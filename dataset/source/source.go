@@ -235,6 +235,9 @@ func regular(path string) (file, error) {
 	return file{path: path, open: func() (fs.File, error) { return os.Open(path) }}, nil
 }
 
+// Path is Options.Path.
+func (s *Source) Path() string { return s.opts.Path }
+
 // Join makes one stream of the sources of a run, in order. They share a
 // [Counter], so that the stream may be ranged over again too.
 func Join(sources ...*Source) iter.Seq2[dataset.Task, error] {

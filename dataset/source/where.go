@@ -118,11 +118,11 @@ func (w *Where) holds(row map[string]any, columns map[string]string, seen map[st
 	}
 	result, err := expr.Run(w.program, env)
 	if err != nil {
-		return false, fmt.Errorf("where: %w; ?? gives null a value, int() and float() make text a number", whereError(err, false))
+		return false, fmt.Errorf("tasks.where: %w; ?? gives null a value, int() and float() make text a number", whereError(err, false))
 	}
 	holds, ok := result.(bool)
 	if !ok {
-		return false, fmt.Errorf("where: the condition is neither true nor false, but %v", result)
+		return false, fmt.Errorf("tasks.where: the condition is neither true nor false, but %v", result)
 	}
 	return holds, nil
 }

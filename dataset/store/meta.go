@@ -111,7 +111,10 @@ type metaColumns struct {
 
 func (m *metaColumns) add(meta map[string]any) {
 	if m.types == nil {
-		m.types, m.big = map[string]metaType{}, map[string]bool{}
+		m.types = map[string]metaType{}
+	}
+	if m.big == nil {
+		m.big = map[string]bool{}
 	}
 	for name, v := range meta {
 		if n, ok := v.(int64); ok && (n > maxExactInt || n < -maxExactInt) {

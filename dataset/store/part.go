@@ -15,19 +15,20 @@ type partWriter struct {
 	dir      string
 	metadata map[string]string
 	codec    *checkedCodec
+	kept     *KeptTypes
 	size     int64 // of the manifest
 }
 
-func newPartWriter(fsys FS, dir string, run Run, manifestSize int64) *partWriter {
+func newPartWriter(fsys FS, dir string, run Run, kept *KeptTypes, manifestSize int64) *partWriter {
 	return &partWriter{
-		fsys: fsys, dir: dir, metadata: fileMetadata(run), size: manifestSize,
+		fsys: fsys, dir: dir, metadata: fileMetadata(run), kept: kept, size: manifestSize,
 		codec: newCheckedCodec(zstd.SpeedFastest), // a merge compresses better, once
 	}
 }
 
 func (w *partWriter) spot(number int) partSpot {
 	return partSpot{
-		fsys: w.fsys, dir: w.dir, number: number,
+		fsys: w.fsys, dir: w.dir, number: number, kept: w.kept,
 		options: func(schema *parquet.Schema, table string) []parquet.WriterOption {
 			return writerOptions(schema, table, w.codec, w.metadata)
 		},

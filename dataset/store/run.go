@@ -60,14 +60,16 @@ type Run struct {
 	Total         int             `json:"total"` // episodes planned, 0 if not known beforehand
 	Shard         string          `json:"shard,omitempty"`
 
-	Datasets    []Fingerprint     `json:"datasets"`
-	Variants    []dataset.Variant `json:"variants"`
-	Version     string            `json:"version"`
-	Commit      string            `json:"commit"`
-	Go          string            `json:"go"`
-	Host        string            `json:"host"`
-	Invocations []Invocation      `json:"invocations"`
-	Merged      []MergedRun       `json:"merged,omitempty"` // the runs that this one was merged from
+	Datasets []Fingerprint `json:"datasets"` // what the latest invocation read
+	// EarlierDatasets are what invocations before it read, where that differs.
+	EarlierDatasets []DatasetChange   `json:"earlier_datasets,omitempty"`
+	Variants        []dataset.Variant `json:"variants"`
+	Version         string            `json:"version"`
+	Commit          string            `json:"commit"`
+	Go              string            `json:"go"`
+	Host            string            `json:"host"`
+	Invocations     []Invocation      `json:"invocations"`
+	Merged          []MergedRun       `json:"merged,omitempty"` // the runs that this one was merged from
 }
 
 // MergedRun is a run as it was when it was merged into another.
@@ -90,6 +92,14 @@ type Fingerprint struct {
 	SHA256   string `json:"sha256"`
 	Revision string `json:"revision,omitempty"` // the commit of a dataset on a hub
 	Source   string `json:"source,omitempty"`   // the path in the config, where it is another one
+}
+
+// DatasetChange is a dataset as it was until an invocation found another one.
+type DatasetChange struct {
+	Until        time.Time     `json:"until"` // when that invocation began
+	Datasets     []Fingerprint `json:"datasets"`
+	ChangedTasks int           `json:"changed_tasks"` // recorded ones whose content is another one now
+	MissingTasks int           `json:"missing_tasks"` // recorded ones that are not there any more, or are not chosen
 }
 
 // Invocation is one process that worked on the run.

@@ -67,7 +67,7 @@ func (s *Store) start() error {
 			return err
 		}
 	}
-	w := newPartWriter(s.fsys, s.dir, run, man.size)
+	w := newPartWriter(s.fsys, s.dir, run, s.opts.Kept, man.size)
 	p, err := s.putInOrder(w, v)
 	if err != nil {
 		return err

@@ -21,7 +21,10 @@ type Options struct {
 	FS FS // nil: the real one
 	// Variants by their hash: constants that are copied into each attempt's
 	// row. Those of run.json are known besides.
-	Variants  map[string]dataset.Variant
+	Variants map[string]dataset.Variant
+	// Kept are the types of kept columns over all tasks of the run; nil: each
+	// part has the types of its own rows.
+	Kept      *KeptTypes
 	PartBytes int64         // a part is written at so many bytes of rows; default 64 MiB
 	PartRows  int           // or at so many attempts; default 10,000
 	PartAge   time.Duration // or when its first row is so old; default 5 minutes

@@ -28,6 +28,7 @@ type partSpot struct {
 	fsys    FS
 	dir     string // of the run
 	number  int
+	kept    *KeptTypes
 	options func(schema *parquet.Schema, table string) []parquet.WriterOption
 }
 
@@ -37,7 +38,7 @@ func partName(number int) string { return fmt.Sprintf("part-%05d.parquet", numbe
 func (s partSpot) tables() []table {
 	return []table{
 		newTable(s, tAttempts, func(r *Rows) []AttemptRow { return r.Attempts }, (*AttemptRow).size),
-		&taskTable{spot: s},
+		&taskTable{spot: s, meta: s.kept.begin()},
 		newTable(s, tMessages, func(r *Rows) []MessageRow { return r.Messages }, (*MessageRow).size),
 		newTable(s, tToolCalls, func(r *Rows) []ToolCallRow { return r.ToolCalls }, (*ToolCallRow).size),
 		newTable(s, tSpans, func(r *Rows) []SpanRow { return r.Spans }, (*SpanRow).size),

@@ -37,7 +37,7 @@ func writePartTo(tb testing.TB, fsys FS, dir string, rows ...*Rows) Part {
 	if err := writeSynced(fsys, filepath.Join(dir, manifestFile), nil); err != nil {
 		tb.Fatal(err)
 	}
-	p, err := newPartWriter(fsys, dir, sampleRun(), 0).write(&batch{rows: rows})
+	p, err := newPartWriter(fsys, dir, sampleRun(), nil, 0).write(&batch{rows: rows})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestWriterMemory(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, tMessages), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	table := newPartWriter(osFS{}, dir, sampleRun(), 0).spot(0).tables()[2]
+	table := newPartWriter(osFS{}, dir, sampleRun(), nil, 0).spot(0).tables()[2]
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC() // pools of earlier tests go with the second one
