@@ -149,16 +149,18 @@ type Simulate struct {
 
 // Limits bound what an episode and a run may take. A limit of 0 is none.
 type Limits struct {
-	Concurrency Concurrency   `yaml:"concurrency"`
-	Episode     EpisodeLimits `yaml:"episode"`
-	Run         RunLimits     `yaml:"run"`
-	Retries     Retries       `yaml:"retries"`
-	FailOnError float64       `yaml:"fail_on_error" class:"operation" min:"0" max:"1"` // share of infra, task and unscored episodes
-	Grace       time.Duration `yaml:"grace" class:"operation" min:"0"`                 // for a drain after the first signal
-	DiskWait    time.Duration `yaml:"disk_wait" class:"operation" min:"0"`             // for space on a full disk
-	Score       time.Duration `yaml:"score" class:"operation" min:"0"`                 // for one attempt's scorers
-	Close       time.Duration `yaml:"close" class:"operation" min:"0"`                 // for closing one env
-	Request     time.Duration `yaml:"request" class:"operation" min:"0"`               // that one HTTP request may be silent
+	Concurrency       Concurrency   `yaml:"concurrency"`
+	RequestsPerMinute int           `yaml:"requests_per_minute" class:"operation" min:"0"` // to one endpoint
+	TokensPerMinute   int64         `yaml:"tokens_per_minute" class:"operation" min:"0"`   // of prompts and replies, at one endpoint
+	Episode           EpisodeLimits `yaml:"episode"`
+	Run               RunLimits     `yaml:"run"`
+	Retries           Retries       `yaml:"retries"`
+	FailOnError       float64       `yaml:"fail_on_error" class:"operation" min:"0" max:"1"` // share of infra, task and unscored episodes
+	Grace             time.Duration `yaml:"grace" class:"operation" min:"0"`                 // for a drain after the first signal
+	DiskWait          time.Duration `yaml:"disk_wait" class:"operation" min:"0"`             // for space on a full disk
+	Score             time.Duration `yaml:"score" class:"operation" min:"0"`                 // for one attempt's scorers
+	Close             time.Duration `yaml:"close" class:"operation" min:"0"`                 // for closing one env
+	Request           time.Duration `yaml:"request" class:"operation" min:"0"`               // that one HTTP request may be silent
 }
 
 // Concurrency is how much is done at once.

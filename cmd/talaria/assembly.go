@@ -58,7 +58,13 @@ func newAssembly(cfg *configs.Run, std *stdio) (*assembly, error) {
 	}
 	return &assembly{
 		cfg: cfg, std: std, prices: list, budget: &budget{}, calls: &ledger{},
-		endpoints: endpoints{ceiling: cfg.Limits.Concurrency.Requests, byURL: map[string]endpoint{}},
+		endpoints: endpoints{
+			ceiling: cfg.Limits.Concurrency.Requests,
+			bounds: model.LimiterOptions{
+				RequestsPerMinute: cfg.Limits.RequestsPerMinute, TokensPerMinute: cfg.Limits.TokensPerMinute,
+			},
+			byURL: map[string]endpoint{},
+		},
 		replays:   replays{},
 		sandboxes: sandboxes{cfg: cfg, log: std.log},
 	}, nil

@@ -21,6 +21,7 @@ const openAIBase = "https://api.openai.com/v1"
 // on one endpoint share its ceiling.
 type endpoints struct {
 	ceiling int
+	bounds  model.LimiterOptions
 	byURL   map[string]endpoint
 }
 
@@ -34,7 +35,7 @@ func (e endpoints) of(url string) endpoint {
 	if !ok {
 		at = endpoint{
 			transport: openai.NewTransport(e.ceiling, http.ProxyFromEnvironment),
-			limiter:   model.NewLimiter(e.ceiling, model.LimiterOptions{}),
+			limiter:   model.NewLimiter(e.ceiling, e.bounds),
 		}
 		e.byURL[url] = at
 	}

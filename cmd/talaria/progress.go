@@ -23,7 +23,8 @@ type progressState struct {
 	Rate        float64       // episodes a second, lately
 	ETA         time.Duration // 0: not known
 	Elapsed     time.Duration
-	store.Tally        // what is recorded so far
+	store.Tally // what is recorded so far
+	Endpoints   []endpointLive
 	Note        string // a sentence for the user, such as what Ctrl-C does now; mostly empty
 }
 
@@ -89,6 +90,7 @@ func logProgress(log *slog.Logger, s progressState) {
 		slog.Int64("cost_known_nanousd", s.CostKnown),
 		slog.Int("cost_unknown", s.CostUnknown),
 		slog.Group("outcomes", outcomes...),
+		slog.Any("endpoints", s.Endpoints),
 	)...)
 }
 

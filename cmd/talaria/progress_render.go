@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/dataset/store"
 )
@@ -31,6 +32,9 @@ func renderLive(s progressState, width int, color bool) []string {
 		{{text: strings.Join(spent(s.Tally), "  ")}},
 		outcomes(s.Tally),
 	}
+	for i, text := range endpointTexts(s.Endpoints) {
+		lines = append(lines, line{{text, limitColor(s.Endpoints[i].LimiterState)}})
+	}
 	if s.Note != "" {
 		lines = append(lines, line{{s.Note, bold}})
 	}
@@ -47,6 +51,7 @@ func renderPlain(s progressState) string {
 	for _, o := range outcomes(s.Tally) {
 		parts = append(parts, strings.TrimSpace(o.text))
 	}
+	parts = append(parts, endpointTexts(s.Endpoints)...)
 	if s.Note != "" {
 		parts = append(parts, s.Note)
 	}
@@ -181,4 +186,31 @@ func outcomeColor(o dataset.Outcome) string {
 		return red
 	}
 	return yellow
+}
+
+// shownEndpoints is how many endpoints have room in a display.
+const shownEndpoints = 8
+
+// endpointTexts tells of each endpoint what it has to do and what bounds that.
+func endpointTexts(all []endpointLive) []string {
+	texts := make([]string, 0, shownEndpoints)
+	for _, e := range all[:min(len(all), shownEndpoints)] {
+		text := "requests " + e.text()
+		if len(all) > 1 {
+			text = e.Endpoint + ": " + e.text()
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// limitColor marks an endpoint that bears less than it may get.
+func limitColor(s model.LimiterState) string {
+	switch {
+	case s.Down:
+		return red
+	case s.Pause > 0, s.Reason == model.ReasonRefused, s.Reason == model.ReasonTimeouts, s.Reason == model.ReasonLatency:
+		return yellow
+	}
+	return ""
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/dataset/store"
 )
@@ -32,6 +33,9 @@ func progressStates() []struct {
 				Usage:     dataset.Usage{Input: 1_234_567, CacheRead: 1000, Output: 98_765},
 				CostKnown: 12_345_600_000,
 			},
+			Endpoints: []endpointLive{{"http://10.0.0.1/v1", model.LimiterState{
+				Limit: 64, Ceiling: 64, Reason: model.ReasonCeiling, InFlight: 64, Waiting: 192,
+			}}},
 		}},
 		{"trouble", progressState{
 			Done: 999, Total: 1000, InFlight: 1, Rate: 0.05, ETA: 3*time.Hour + 25*time.Minute, Elapsed: 9 * time.Hour,
@@ -40,6 +44,14 @@ func progressStates() []struct {
 					dataset.OutcomeModel: 900, dataset.OutcomeTask: 9, dataset.OutcomeInfra: 80, dataset.OutcomeBudget: 5, dataset.OutcomeOperator: 5,
 				},
 				Unscored: 12, CostKnown: 1_230_000, CostUnknown: 1100, Usage: dataset.Usage{Input: 100, Output: 10},
+			},
+			Endpoints: []endpointLive{
+				{"http://10.0.0.1/v1", model.LimiterState{
+					Limit: 12, Ceiling: 64, Reason: model.ReasonRefused, Status: 429, InFlight: 12, Waiting: 1052,
+				}},
+				{"http://10.0.0.2/v1", model.LimiterState{
+					Limit: 64, Ceiling: 64, Reason: model.ReasonCeiling, Pause: 8 * time.Second, PauseReason: model.ReasonRetryAfter,
+				}},
 			},
 			Note: "interrupted: 1 episode in flight finishes; press Ctrl-C again to cancel it",
 		}},
@@ -141,7 +153,9 @@ func TestShowProgressJSON(t *testing.T) {
 		stop := showProgress(std, func() progressState { return progressStates()[2].state })
 		stop()
 		want := `"msg":"progress","done":999,"total":1000,"in_flight":1,"per_second":0.05,"eta_s":12300,"tokens":110,` +
-			`"cost_known_nanousd":1230000,"cost_unknown":1100,"outcomes":{"model":900,"task":9,"infra":80,"budget":5,"operator":5}}` + "\n"
+			`"cost_known_nanousd":1230000,"cost_unknown":1100,"outcomes":{"model":900,"task":9,"infra":80,"budget":5,"operator":5},` +
+			`"endpoints":[{"endpoint":"http://10.0.0.1/v1","limit":12,"ceiling":64,"reason":"refused","status":429,"in_flight":12,"waiting":1052},` +
+			`{"endpoint":"http://10.0.0.2/v1","limit":64,"ceiling":64,"reason":"ceiling","in_flight":0,"waiting":0,"pause_ns":8000000000,"pause_reason":"retry_after"}]}` + "\n"
 		if !strings.HasSuffix(out.String(), want) {
 			t.Errorf("got %s, want it to end in %s", out.String(), want)
 		}

@@ -163,7 +163,7 @@ func (s *session) run(ctx context.Context, dir string, st *store.Store, retry ru
 	if s.total == 0 {
 		s.std.log.Info("the shard has no tasks: there is nothing to run", shardAttr(s.shard)...)
 	}
-	summary, err := s.drive(ctx, r)
+	summary, err := s.drive(ctx, dir, r)
 	return s.finish(dir, st, summary, err)
 }
 
@@ -252,7 +252,7 @@ func interruptNote(n int) string {
 }
 
 // drive runs r under signals and with progress.
-func (s *session) drive(ctx context.Context, r *runner.Runner) (runner.Summary, error) {
+func (s *session) drive(ctx context.Context, dir string, r *runner.Runner) (runner.Summary, error) {
 	var note atomic.Value // string
 	note.Store("")
 	admit, work, stop := drainOnSignals(ctx, s.cfg.Limits.Grace, func(n int) {
@@ -264,9 +264,18 @@ func (s *session) drive(ctx context.Context, r *runner.Runner) (runner.Summary, 
 		p := r.Progress()
 		return progressState{
 			Shard: s.shard, Done: p.Done, Total: p.Total, InFlight: p.InFlight, Rate: p.Rate, ETA: p.ETA,
-			Elapsed: p.Elapsed, Tally: p.Tally, Note: note.Load().(string),
+			Elapsed: p.Elapsed, Tally: p.Tally, Note: note.Load().(string), Endpoints: s.made.endpoints.live(),
 		}
 	})
 	defer hide()
+	defer publishLive(dir, func() liveReport { return s.live(r.Progress()) })()
 	return r.Run(admit, work)
+}
+
+// live is what a process that looks on may know.
+func (s *session) live(p runner.Progress) liveReport {
+	return liveReport{
+		At: time.Now().UTC(), Done: p.Done, Total: p.Total, InFlight: p.InFlight,
+		PerSecond: p.Rate, ETA: p.ETA.Seconds(), Endpoints: s.made.endpoints.live(),
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -47,6 +48,9 @@ func runStatus(_ context.Context, opts statusOptions, std *stdio) error {
 		run.State = stateNow(run.State, writing)
 	}
 	s := statusOf(run, index.Tallies())
+	if s.State == store.StateRunning {
+		s.Live = readLive(opts.Run, time.Now())
+	}
 	if opts.Format == "json" {
 		return json.NewEncoder(std.out).Encode(s)
 	}
@@ -64,6 +68,7 @@ type statusReport struct {
 	Episodes  int             `json:"episodes"` // with a row
 	Planned   int             `json:"planned"`  // 0 if not known
 	Variants  []statusVariant `json:"variants"`
+	Live      *liveReport     `json:"live,omitempty"` // of the process that writes the run
 }
 
 type statusVariant struct {
@@ -161,6 +166,9 @@ func (s statusReport) print(std *stdio) error {
 	if err != nil {
 		return err
 	}
+	if err := s.Live.print(std); err != nil {
+		return err
+	}
 	rows := make([]summaryRow, 0, len(s.Variants)+1)
 	all := summaryRow{Name: "all", Tally: store.Tally{Episodes: map[dataset.Outcome]int{}}}
 	for _, v := range s.Variants {
@@ -171,4 +179,21 @@ func (s statusReport) print(std *stdio) error {
 		rows = append(rows, all)
 	}
 	return writeSummary(std.out, slices.Clip(rows))
+}
+
+// print tells what the table does not: what is in flight, and what bounds it.
+func (r *liveReport) print(std *stdio) error {
+	if r == nil {
+		return nil
+	}
+	p := progressState{Done: r.Done, Total: r.Total, InFlight: r.InFlight, Rate: r.PerSecond, ETA: time.Duration(r.ETA * float64(time.Second))}
+	if _, err := fmt.Fprintln(std.out, strings.Join(head(p), ", ")); err != nil {
+		return err
+	}
+	for _, e := range r.Endpoints {
+		if _, err := fmt.Fprintf(std.out, "%s: %s\n", e.Endpoint, e.text()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -4,7 +4,9 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/talaria-run/talaria/agent/model/lab"
 	"github.com/talaria-run/talaria/dataset/store"
@@ -18,8 +20,13 @@ func TestStatusOfAKilledRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	p := start(t, "run", labConfig(t, l.base, 4, ""), "--out", dir)
 	p.says(t, "recording in ")
+	until(t, "the process tells what it does", func() bool {
+		return readLive(dir, time.Now()) != nil
+	})
 	stdout, _ := mustExit(t, 0, "status", dir)
-	wantTexts(t, stdout, "lab: running, 0 of 4 episodes")
+	wantTexts(t, stdout, "lab: running, 0 of 4 episodes", "4 in flight", l.base+": 4 in flight, limit ")
+	stdout, _ = mustExit(t, 0, "status", dir, "--format", "json")
+	wantTexts(t, stdout, `"endpoints":[{"endpoint":"`+l.base+`"`)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -29,6 +36,9 @@ func TestStatusOfAKilledRun(t *testing.T) {
 	}
 	stdout, _ = mustExit(t, 0, "status", dir)
 	wantTexts(t, stdout, "lab: interrupted, 0 of 4 episodes")
+	if strings.Contains(stdout, l.base) {
+		t.Errorf("status tells of requests of a process that is gone:\n%s", stdout)
+	}
 	stdout, _ = mustExit(t, 0, "status", dir, "--format", "json")
 	wantTexts(t, stdout, `"state":"interrupted"`)
 }
