@@ -11,7 +11,8 @@
 //
 // What a request gets is a function of the script, the call id
 // (X-Client-Request-Id, else a hash of the body), how often that id was seen,
-// and the request itself; never of time or of other requests.
+// and the request itself; never of time or of other requests. The exception is
+// a [Capacity], which makes some wait or come again.
 package lab
 
 import (
@@ -34,6 +35,7 @@ type Server struct {
 	script Script
 	mux    *http.ServeMux
 	ledger ledger
+	slots  *slots
 	closed chan struct{} // closed by Close: ends what hangs
 	once   sync.Once
 }
@@ -44,7 +46,7 @@ func New(script Script) (*Server, error) {
 	if err := script.validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{script: script, mux: http.NewServeMux(), closed: make(chan struct{})}
+	s := &Server{script: script, mux: http.NewServeMux(), slots: newSlots(script.Capacity), closed: make(chan struct{})}
 	s.mux.HandleFunc("POST /v1/chat/completions", s.serveChat)
 	s.mux.HandleFunc("GET /v1/models", s.serveModels)
 	s.mux.HandleFunc("GET /ledger", s.serveLedger)
@@ -137,11 +139,21 @@ func (s *Server) checkResults(req *request) (status int, code, message string) {
 
 // reply waits, then answers or strikes.
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *request, e *Entry) {
-	fault := s.script.fault(e.CallID, e.Seen)
+	nth, ok := s.slots.enter(r, s.closed, e.CallID, e.Seen)
+	if !ok {
+		s.refuseBeyond(w, e)
+		return
+	}
+	leave := sync.OnceFunc(s.slots.leave)
+	defer leave()
+	fault := s.script.fault(e.CallID, nth)
 	if fault != nil {
 		e.Fault = fault.Kind
 	}
-	s.wait(r, s.script.latency(e.CallID, e.Seen))
+	s.wait(r, s.script.latency(e.CallID, nth))
+	if fault == nil || fault.Kind != FaultHang {
+		leave() // before the client can send its next request
+	}
 	if fault != nil && fault.Kind == FaultStatus {
 		if fault.RetryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(fault.RetryAfter))
@@ -152,7 +164,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *request, e *
 	if fault != nil && fault.Kind == FaultHang {
 		s.wait(r, forever)
 	}
-	c := s.script.answer(req, e.CallID, e.Seen)
+	c := s.script.answer(req, e.CallID, nth)
 	e.book(c)
 	s.send(w, c, fault, e)
 }

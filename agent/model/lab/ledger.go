@@ -45,6 +45,8 @@ type Gauge struct {
 	Open        int   `json:"open"`     // requests that have not ended
 	Requests    int64 `json:"requests"` // that ended: their entries are final and in the log
 	Calls       int   `json:"calls"`    // distinct call ids
+
+	Capacity CapacityGauge `json:"capacity"`
 }
 
 // ledger counts and keeps the requests. Its zero value is ready to use.
@@ -132,6 +134,7 @@ func (s *Server) Gauge() Gauge {
 	defer s.ledger.mu.Unlock()
 	g := s.ledger.gauge
 	g.Calls = len(s.ledger.seen)
+	g.Capacity = s.slots.gauge()
 	return g
 }
 

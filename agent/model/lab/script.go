@@ -31,7 +31,8 @@ type Script struct {
 	// ReasoningBytes is the least length of the reasoning of a reply, 0: none.
 	ReasoningBytes int `json:"reasoning_bytes"`
 
-	Faults []Fault `json:"faults"`
+	Faults   []Fault  `json:"faults"`
+	Capacity Capacity `json:"capacity"`
 }
 
 // Tool is the tool that the lab calls. In Arguments, and in Answer, {a} and
@@ -82,6 +83,7 @@ func (s *Script) applyDefaults() {
 	s.Tool.Arguments = cmp.Or(s.Tool.Arguments, `{"expression": "{a} + {b}"}`)
 	s.ReplyBytes = cmp.Or(s.ReplyBytes, 80)
 	s.LatencyMaxMS = max(s.LatencyMaxMS, s.LatencyMinMS)
+	s.Capacity.applyDefaults()
 	s.Faults = slices.Clone(s.Faults)
 	for i := range s.Faults {
 		s.Faults[i].Times = cmp.Or(s.Faults[i].Times, 1)
@@ -113,7 +115,7 @@ func (s *Script) validate() error {
 			errs = append(errs, fmt.Errorf("lab script: faults[%d]: %w", i, err))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.Capacity.validate())...)
 }
 
 func (f Fault) validate() error {
