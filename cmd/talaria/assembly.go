@@ -183,7 +183,9 @@ func (a *assembly) env(ctx context.Context, run *configs.Run, src configs.Source
 	if err != nil {
 		return nil, err
 	}
-	return construct(env.Setup{Prompt: prompt.Messages, Decode: src.EnvParams, Backend: backend, Spec: spec})
+	return construct(env.Setup{
+		Prompt: prompt.Messages, Decode: src.EnvParams, Backend: backend, Spec: spec, LookupEnv: a.std.lookupSecret,
+	})
 }
 
 func (a *assembly) scorers(run *configs.Run, src configs.Source) (*score.Set, error) {

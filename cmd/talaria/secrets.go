@@ -3,7 +3,9 @@ package main
 import (
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -11,26 +13,55 @@ import (
 // turn up in ordinary words.
 const minSecret = 4
 
+// minLine is the same for one line of a secret of many.
+const minLine = 12
+
 // secretMask stands in the place of a secret.
 const secretMask = "[secret]"
 
 // secrets masks every secret value that was loaded. The zero value and nil mask
-// nothing. mask is safe for concurrent use, also with add.
+// nothing. It is safe for concurrent use.
 type secrets struct {
-	values   []string // only add touches it, before anything runs
 	replacer atomic.Pointer[strings.Replacer]
+
+	mu     sync.Mutex
+	values []string // the longest first, so that none is masked by a part of it
 }
 
+// add has a value masked from now on: as it stands, as a log or JSON quotes it,
+// and long lines of it, for programs show single ones.
 func (s *secrets) add(value string) {
-	if len(value) < minSecret || slices.Contains(s.values, value) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := len(s.values)
+	s.include(value, minSecret)
+	for line := range strings.Lines(value) {
+		s.include(line, minLine)
+	}
+	if len(s.values) == before {
 		return
 	}
-	s.values = append(s.values, value)
+	slices.SortStableFunc(s.values, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(s.values))
 	for _, v := range s.values {
 		pairs = append(pairs, v, secretMask)
 	}
 	s.replacer.Store(strings.NewReplacer(pairs...))
+}
+
+func (s *secrets) include(text string, shortest int) {
+	text = strings.TrimSpace(text)
+	for _, form := range []string{text, quoted(text)} {
+		if len(text) >= shortest && !slices.Contains(s.values, form) {
+			s.values = append(s.values, form)
+		}
+	}
+}
+
+// quoted is a text as it stands between the quotes of a log line.
+func quoted(text string) string {
+	text = strconv.Quote(text)
+	return text[1 : len(text)-1]
 }
 
 func (s *secrets) mask(text string) string {

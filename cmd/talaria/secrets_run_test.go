@@ -60,6 +60,59 @@ func TestSecretsStayOut(t *testing.T) {
 	}
 }
 
+// TestHostVariablesStayOut: a variable of the host that tasks may have is used by
+// agent and verifier, and never written, though both show it.
+func TestHostVariablesStayOut(t *testing.T) {
+	t.Parallel()
+	const second = "the second line"
+	tasks := t.TempDir()
+	for name, text := range map[string]string{
+		"task.toml": "schema_version = \"1.4\"\n[task]\nname = \"x/keys\"\n[environment.env]\nTOKEN = \"${TEST_LAB_KEY}\"\n" +
+			"[verifier.env]\nWANT = \"${TEST_LAB_KEY}\"\n",
+		"instruction.md":    "Write the token to the file out.",
+		"solution/solve.sh": "echo \"$TOKEN\" | tee out; tail -n 1 out\n",
+		"tests/test.sh": "echo \"it says $(cat out)\"; tail -n 1 out\n" +
+			"[ \"$(cat out)\" = \"$WANT\" ] && echo 1 >\"$LOGS/verifier/reward.txt\" || echo 0 >\"$LOGS/verifier/reward.txt\"\n",
+		"wrong/almost.sh": "echo \"$TOKEN.\" >out; kill -9 $PPID\n",
+	} {
+		file := filepath.Join(tasks, "keys", name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, file, text)
+	}
+	config := filepath.Join(t.TempDir(), "keys.yaml")
+	writeFile(t, config, "version: 1\ntasks: {path: \"harbor:"+tasks+"\"}\nenv: {name: terminal, host_env: [TEST_LAB_KEY]}\n"+
+		"agent: {model: scripted/oracle, toolsets: [terminal]}\nsandbox: {allow_unconfined: true}\n")
+	dir := filepath.Join(t.TempDir(), "run")
+	for _, args := range [][]string{
+		{"run", config, "--out", dir, "--log-level", "debug"},
+		{"tasks", config, "--audit", "--format", "json", "--log-level", "debug"},
+	} {
+		cmd := exec.CommandContext(t.Context(), "talaria", args...)
+		cmd.Env = append(os.Environ(), "TEST_LAB_KEY="+secretKey+"\n"+second)
+		p := launch(t, cmd)
+		if code := p.wait(t); code != 0 {
+			t.Fatalf("%v: exit code %d\n%s%s", args, code, p.out, p.err)
+		}
+		wantMasked(t, "stdout and stderr", []byte(p.out.String()+p.err.String()))
+	}
+	wantNoSecret(t, dir)
+	if !sqlBuiltIn {
+		return
+	}
+	shown := ""
+	for _, table := range []string{"all_attempts", "all_messages", "all_tool_calls", "all_spans", "all_rewards", "runs"} {
+		stdout, _ := mustExit(t, 0, "query", dir, "SELECT * FROM "+table, "--format", "json")
+		wantMasked(t, table, []byte(stdout))
+		shown += stdout
+	}
+	if strings.Contains(shown, second) {
+		t.Errorf("a line of the variable is shown: %s", shown)
+	}
+	wantTexts(t, shown, "it says [secret]")
+}
+
 // wantMaskedRows looks through what SQL shows, and wants the mask in answers
 // that had the key.
 func wantMaskedRows(t *testing.T, dir string, answered bool) {

@@ -55,6 +55,16 @@ func processStdio() *stdio {
 	}
 }
 
+// lookupSecret is a variable of the environment that somebody may use but nobody
+// is to see: it is masked wherever it may turn up.
+func (s *stdio) lookupSecret(name string) (string, bool) {
+	value, ok := s.lookupEnv(name)
+	if s.secrets != nil {
+		s.secrets.add(value)
+	}
+	return value, ok
+}
+
 func terminalWidth(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
