@@ -39,8 +39,6 @@ type assembly struct {
 	endpoints endpoints
 	replays   replays
 	sandboxes sandboxes
-	// solution is what the oracle answers in place of a task's own; nil: that.
-	solution func(*dataset.Task) string
 	// rehearsal stands in for every model and sandbox; nil: the real ones.
 	rehearsal *rehearsal
 }
@@ -214,6 +212,12 @@ func tools(run *configs.Run, src configs.Source) ([]env.Tool, error) {
 		return all, nil
 	}
 	return slices.DeleteFunc(all, func(t env.Tool) bool { return t.Bind != nil }), nil
+}
+
+// actInSandbox tells whether some tool of the toolsets acts in a sandbox.
+func actInSandbox(toolsets []string) bool {
+	all, _ := tool.Resolve(toolsets) // they are known to be good
+	return slices.ContainsFunc(all, func(t env.Tool) bool { return t.Bind != nil })
 }
 
 func asScorers(set *score.Set) []runner.Scorer {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"iter"
 	"slices"
 	"strings"
@@ -11,13 +10,10 @@ import (
 	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/configs"
 	"github.com/talaria-run/talaria/dataset"
+	"github.com/talaria-run/talaria/env/terminal"
 	"github.com/talaria-run/talaria/eval/table"
 	"github.com/talaria-run/talaria/runner"
 )
-
-// wrongDir holds, in a task's folder, near-misses of its solution: scripts that
-// must not be rewarded.
-const wrongDir = "wrong"
 
 // verdict is what an audit found of one task. Its JSON keeps its meaning
 // between releases.
@@ -30,11 +26,11 @@ type verdict struct {
 
 // player is a policy that an audit plays tasks with, once each.
 type player struct {
-	name     string
-	model    string                     // scripted
-	solution func(*dataset.Task) string // in place of what the oracle knows; nil: that
-	plays    func(dataset.Task) bool    // nil: every task
-	must     *float64                   // the reward that it has to get; nil: any
+	name   string
+	model  string                  // scripted
+	script string                  // of terminal tasks, played in the model's place; "": none
+	plays  func(dataset.Task) bool // nil: every task
+	must   *float64                // the reward that it has to get; nil: any
 }
 
 // auditor plays the tasks of a config. It is the sink of its players' runs.
@@ -69,34 +65,41 @@ func (a *auditor) audit(ctx context.Context) ([]verdict, error) {
 }
 
 func (a *auditor) players(ctx context.Context) ([]player, error) {
-	scripts, err := a.nearMisses(ctx)
-	if err != nil {
-		return nil, err
-	}
-	one, zero := 1.0, 0.0
-	players := make([]player, 0, 3+len(scripts))
-	players = append(
-		players,
-		player{name: "oracle", model: "scripted/oracle", must: &one},
-		player{name: "null", model: "scripted/null", must: &zero},
-		player{name: "random", model: "scripted/random"},
-	)
-	for _, script := range scripts {
-		players = append(players, player{
-			name: script, model: "scripted/oracle", must: &zero,
-			solution: func(t *dataset.Task) string { return readScript(*t, script) },
-			plays:    func(t dataset.Task) bool { return readScript(t, script) != "" },
-		})
-	}
-	return players, nil
-}
-
-// nearMisses are the names of all near-misses that any task has, sorted.
-func (a *auditor) nearMisses(ctx context.Context) ([]string, error) {
 	cfg, err := a.load("scripted/null")
 	if err != nil {
 		return nil, err
 	}
+	scripts, err := a.nearMisses(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	sources := cfg.Sources()
+	scripted := func(t dataset.Task) bool { return sources[t.Source].Env == terminalEnv }
+	one, zero := 1.0, 0.0
+	players := make([]player, 0, 4+len(scripts))
+	if slices.ContainsFunc(sources, func(s configs.Source) bool { return s.Env != terminalEnv }) {
+		other := func(t dataset.Task) bool { return !scripted(t) }
+		players = append(players, player{name: "oracle", model: "scripted/oracle", plays: other, must: &one})
+	}
+	if slices.ContainsFunc(sources, func(s configs.Source) bool { return s.Env == terminalEnv }) {
+		players = append(players, player{name: "oracle", model: "scripted/null", script: terminal.Solution, plays: scripted, must: &one})
+	}
+	players = append(players,
+		player{name: "null", model: "scripted/null", must: &zero},
+		player{name: "random", model: "scripted/random"},
+	)
+	for _, script := range scripts {
+		has := func(t dataset.Task) bool { return scripted(t) && slices.Contains(terminal.NearMisses(t), script) }
+		players = append(players, player{name: script, model: "scripted/null", script: script, plays: has, must: &zero})
+	}
+	return players, nil
+}
+
+// terminalEnv is the env whose tasks have scripts.
+const terminalEnv = "terminal"
+
+// nearMisses are the names of all near-misses that any task has, sorted.
+func (a *auditor) nearMisses(ctx context.Context, cfg *configs.Run) ([]string, error) {
 	list, err := openSources(ctx, cfg, nil, a.std)
 	if err != nil {
 		return nil, err
@@ -106,29 +109,11 @@ func (a *auditor) nearMisses(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.Files == nil {
-			continue
-		}
-		scripts, err := fs.Glob(t.Files, wrongDir+"/*.sh")
-		if err != nil {
-			return nil, fmt.Errorf("task %q: %w", t.ID, err)
-		}
-		all = append(all, scripts...)
+		all = append(all, terminal.NearMisses(t)...)
 	}
+	list.warn(a.std.log)
 	slices.Sort(all)
 	return slices.Compact(all), nil
-}
-
-// readScript is a script of a task's folder, "" if it has none of that name.
-func readScript(t dataset.Task, name string) string {
-	if t.Files == nil {
-		return ""
-	}
-	text, err := fs.ReadFile(t.Files, name)
-	if err != nil {
-		return ""
-	}
-	return string(text)
 }
 
 // play runs the tasks with one player. Nothing is recorded but the verdicts.
@@ -142,7 +127,6 @@ func (a *auditor) play(ctx context.Context, p player) error {
 	if err != nil {
 		return err
 	}
-	made.solution = p.solution
 	made.calls.CallSink, made.budget.Budget = noLedger{}, runner.NewBudget(runner.Limits{}, model.Spend{})
 	s := &session{cfg: cfg, std: a.std, shard: a.shard, made: made}
 	defer s.close(ctx)
@@ -151,6 +135,9 @@ func (a *auditor) play(ctx context.Context, p player) error {
 	}
 	plan := s.plan()
 	plan.Samples, plan.Total, plan.Cells, plan.Tasks = 1, 0, plan.Cells[:1], only(plan.Tasks, p.plays)
+	if err := p.direct(plan.Cells[0]); err != nil {
+		return err
+	}
 	limits := cfg.Limits.Concurrency
 	r, err := runner.New(plan, a, runner.Options{Workers: limits.Episodes, Grading: limits.Grading, Log: a.std.log})
 	if err != nil {
@@ -160,6 +147,18 @@ func (a *auditor) play(ctx context.Context, p player) error {
 		return err
 	}
 	return context.Cause(ctx)
+}
+
+// direct has the worlds of terminal tasks play the player's script.
+func (p player) direct(cells []runner.Cell) (err error) {
+	for i, c := range cells {
+		if p.script != "" && c.Variant.Env == terminalEnv {
+			if cells[i].Env, err = terminal.Scripted(c.Env, p.script); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // noLedger keeps no model calls.
@@ -194,7 +193,7 @@ func (a *auditor) Write(_ context.Context, trs []*dataset.Trajectory) error {
 		}
 		v.Rewards[a.player.name] = tr.Reward
 		if why := a.player.complaint(tr); why != "" {
-			v.OK, v.Why = false, append(v.Why, why)
+			v.OK, v.Why = false, append(v.Why, a.std.secrets.mask(why))
 		}
 	}
 	return nil
@@ -209,13 +208,23 @@ func (p player) complaint(tr *dataset.Trajectory) string {
 	case tr.Reward == nil:
 		return strings.TrimSpace(fmt.Sprintf("%s got no reward: %s %s", p.name, tr.ExitReason, tr.Error))
 	case p.must != nil && *tr.Reward != *p.must:
-		return fmt.Sprintf("%s got %g and must get %g", p.name, *tr.Reward, *p.must)
+		return fmt.Sprintf("%s got %g and must get %g%s", p.name, *tr.Reward, *p.must, explained(tr))
 	default:
 		return ""
 	}
 }
 
-// verdictTable shows the near-misses by their number, and the first complaint.
+// explained is what the judge said of the reward that counts, on one line.
+func explained(tr *dataset.Trajectory) string {
+	for _, r := range tr.Rewards {
+		if text := strings.Join(strings.Fields(r.Explanation), " "); r.Chosen && text != "" {
+			return ": " + text
+		}
+	}
+	return ""
+}
+
+// verdictTable shows the near-misses by their number.
 func verdictTable(all []verdict) ([]table.Column, [][]any) {
 	columns := []table.Column{
 		{Name: "task"},
@@ -230,7 +239,7 @@ func verdictTable(all []verdict) ([]table.Column, [][]any) {
 	for i, v := range all {
 		state, why := "ok", ""
 		if !v.OK {
-			state, why = "bad", v.Why[0]
+			state, why = "bad", strings.Join(v.Why, "; ")
 		}
 		reward := func(name string) any {
 			if r := v.Rewards[name]; r != nil {

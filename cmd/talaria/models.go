@@ -140,9 +140,6 @@ func (a *assembly) scripted(run *configs.Run, src configs.Source, name string, s
 		Solution: func(t *dataset.Task) string { return score.Solution(scorers, *t) },
 		Seed:     run.Seed,
 	}
-	if a.solution != nil {
-		opts.Solution = a.solution
-	}
 	if s := run.Agent.Simulate; s != nil {
 		opts.LatencyMin, opts.LatencyMax, opts.FailureRate = s.LatencyMin, s.LatencyMax, s.FailureRate
 	}

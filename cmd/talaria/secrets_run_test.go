@@ -101,12 +101,13 @@ func TestHostVariablesStayOut(t *testing.T) {
 	if !sqlBuiltIn {
 		return
 	}
-	shown := ""
+	var all strings.Builder
 	for _, table := range []string{"all_attempts", "all_messages", "all_tool_calls", "all_spans", "all_rewards", "runs"} {
 		stdout, _ := mustExit(t, 0, "query", dir, "SELECT * FROM "+table, "--format", "json")
 		wantMasked(t, table, []byte(stdout))
-		shown += stdout
+		all.WriteString(stdout)
 	}
+	shown := all.String()
 	if strings.Contains(shown, second) {
 		t.Errorf("a line of the variable is shown: %s", shown)
 	}

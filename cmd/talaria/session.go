@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -45,6 +44,7 @@ func prepare(ctx context.Context, cfg *configs.Run, shard runner.Shard, earlier 
 		s.close(ctx)
 		return nil, &usageError{err: err}
 	}
+	s.warn()
 	return s, nil
 }
 
@@ -59,12 +59,21 @@ func (s *session) check(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if out := s.sources.leftOut(); len(out) > 0 {
-		s.std.log.Warn("tasks are left out: this machine cannot run them",
-			slog.Int("count", len(out)), slog.String("tasks", strings.Join(out, ", ")))
-	}
 	s.total = tasks * len(s.cells) * s.cfg.Samples
 	return checkDescriptors(s.cfg, s.made.endpoints)
+}
+
+// warn tells what is odd about the run, but may be meant so.
+func (s *session) warn() {
+	s.sources.warn(s.std.log)
+	for _, row := range s.cells {
+		for _, c := range row {
+			if v := c.Variant; sandboxedEnvs()[v.Env] && !actInSandbox(v.Toolsets) {
+				s.std.log.Warn("no tool acts in the sandbox, and without one no model can solve the tasks: add terminal to agent.toolsets",
+					slog.String("variant", v.Name), slog.String("env", v.Env))
+			}
+		}
+	}
 }
 
 // close releases what prepare made, also when ctx is done.

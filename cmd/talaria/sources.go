@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/talaria-run/talaria/configs"
 	"github.com/talaria-run/talaria/dataset"
@@ -118,6 +120,14 @@ func (s sources) skipped() int {
 		n += src.Bad().Count
 	}
 	return n
+}
+
+// warn names what the last pass left out.
+func (s sources) warn(log *slog.Logger) {
+	if out := s.leftOut(); len(out) > 0 {
+		log.Warn("tasks are left out: this machine cannot run them",
+			slog.Int("count", len(out)), slog.String("tasks", strings.Join(out, ", ")))
+	}
 }
 
 // leftOut tells which tasks the last pass left out because this machine cannot

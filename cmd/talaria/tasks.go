@@ -73,6 +73,7 @@ func runTasks(ctx context.Context, opts tasksOptions, std *stdio) error {
 	if err != nil {
 		return &usageError{err: err}
 	}
+	defer func() { list.warn(std.log) }() // what the pass has left out
 	columns := []table.Column{{Name: "task"}, {Name: "occurrence", Number: true}, {Name: "dataset"}, {Name: "prompt"}, {Name: "target"}}
 	return table.Write(std.out, opts.Format, columns, func(yield func([]any, error) bool) {
 		for t, err := range opts.Shard.Of(list.tasks()) {

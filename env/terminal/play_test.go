@@ -34,6 +34,16 @@ func newTask(id, test string, params dataset.TerminalParams, files ...string) da
 	return dataset.Task{ID: id, Input: "Say yes in the file answer.", Params: string(text), Files: folder}
 }
 
+// scripted is f, but a script of the task is played.
+func scripted(t *testing.T, f env.Factory, file string) env.Factory {
+	t.Helper()
+	f, err := terminal.Scripted(f, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // attempt resets a world for a task, has the agent run scripts, and scores.
 func attempt(t *testing.T, f env.Factory, task dataset.Task, scripts ...string) ([]dataset.Reward, error) {
 	t.Helper()
@@ -177,19 +187,14 @@ func TestPlainShell(t *testing.T) {
 	})
 }
 
-// TestScripts names what an audit plays.
-func TestScripts(t *testing.T) {
+// TestNearMisses names what an audit plays.
+func TestNearMisses(t *testing.T) {
 	task := newTask("t", sayYes, dataset.TerminalParams{}, "wrong/b.sh", "wrong/a.sh", "wrong/notes.txt", "solution/solve.sh")
-	got, err := terminal.Scripts(task)
-	if err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff([]string{"wrong/a.sh", "wrong/b.sh"}, terminal.NearMisses(task)); diff != "" {
+		t.Errorf("near-misses (-want +got):\n%s", diff)
 	}
-	want := []terminal.Script{{File: "solution/solve.sh", Want: 1}, {}, {File: "wrong/a.sh"}, {File: "wrong/b.sh"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("scripts differ (-want +got):\n%s", diff)
-	}
-	if _, err := terminal.Scripts(dataset.Task{ID: "t"}); err == nil {
-		t.Error("no error for a task without a folder")
+	if got := terminal.NearMisses(dataset.Task{ID: "t"}); got != nil {
+		t.Errorf("a task without a folder has %v", got)
 	}
 }
 
@@ -201,13 +206,19 @@ func TestSolutionEnvironment(t *testing.T) {
 		task.Files.(fstest.MapFS)["solution/solve.sh"] = &fstest.MapFile{
 			Data: []byte(`[ -f "${0%/*}/extra" ] && echo "$WORD" >answer`), Mode: 0o644,
 		}
-		got, err := terminal.Play(t.Context(), newFactory(t, env.Setup{Backend: b}),
-			dataset.Episode{ID: "e", Task: task}, terminal.Script{File: "solution/solve.sh"})
+		f := newFactory(t, env.Setup{Backend: b})
+		if got := scoreOf(t, scripted(t, f, terminal.Solution), task); got != 1 {
+			t.Errorf("reward %v, want 1", got)
+		}
+		e, err := scripted(t, f, "wrong/none.sh").New()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *got[0].Value != 1 {
-			t.Errorf("reward %v, want 1", *got[0].Value)
+		if _, err := e.Reset(t.Context(), dataset.Episode{ID: "e", Task: task}); !errors.Is(err, dataset.ErrTask) {
+			t.Errorf("a script that the task has not: %v", err)
+		}
+		if err := e.Close(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -3,7 +3,7 @@
 // and a script of the task judges the state that the agent leaves there. The
 // tasks come with a folder in Harbor layout: environment/ for the agent, tests/
 // for the verifier, solution/ and wrong/ for audits. [New] is its
-// [env.Constructor]; [Play] plays a script of the task instead of an agent.
+// [env.Constructor]; [Scripted] plays a script of the task instead of an agent.
 //
 // # The verifier
 //
@@ -66,6 +66,7 @@ func New(setup env.Setup) (env.Factory, error) {
 type factory struct {
 	setup  env.Setup
 	params params
+	script string // see Scripted
 }
 
 func (f factory) New() (env.Env, error)     { return &world{factory: f}, nil }

@@ -68,6 +68,9 @@ func (w *world) Reset(ctx context.Context, ep dataset.Episode) ([]dataset.Messag
 	if err := w.furnish(ctx); err != nil {
 		return nil, err
 	}
+	if err := w.play(ctx); err != nil {
+		return nil, err
+	}
 	return messages, nil
 }
 

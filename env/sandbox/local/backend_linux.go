@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -124,7 +125,10 @@ func (b *Backend) confine(ctx context.Context, opts Options) error {
 	}
 	if _, ok := errors.AsType[*sandbox.UnavailableError](err); ok && opts.AllowUnconfined {
 		b.bwrap = nil
-		return nil
+		err = b.try(ctx)
+	}
+	if errors.Is(err, fs.ErrPermission) && b.users != nil {
+		return &sandbox.UnavailableError{Backend: Name, Reason: err.Error(), Fix: fixTemp}
 	}
 	return err
 }

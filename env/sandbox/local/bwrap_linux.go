@@ -113,6 +113,9 @@ func credential(id int) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(id), Gid: uint32(id)} //nolint:gosec // ids fit
 }
 
+// fixTemp helps where the state directory cannot be reached by sandboxes' users.
+const fixTemp = "the folder for temporary files (TMPDIR) has to be open to other users (chmod o+x) when talaria runs as root"
+
 // explain turns what bubblewrap complained about into what to do.
 func explain(complaint string) error {
 	complaint = cmp.Or(strings.TrimSpace(complaint), "bubblewrap ended without a word")
@@ -128,7 +131,7 @@ func explain(complaint string) error {
 	case strings.Contains(complaint, "loopback"):
 		fix = "allow the container to make network namespaces"
 	case strings.Contains(complaint, "Can't find source path"):
-		fix = "the folder for temporary files has to be open to other users (chmod o+x) when talaria runs as root"
+		fix = fixTemp
 	}
 	return &sandbox.UnavailableError{Backend: Name, Reason: complaint, Fix: fix}
 }

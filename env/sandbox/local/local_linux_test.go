@@ -96,6 +96,25 @@ func TestUnconfined(t *testing.T) {
 	sandboxtest.Run(t, b)
 }
 
+// TestPrivateTemp has the state lie where no sandbox's user can reach it: that is
+// known before anything is spent.
+func TestPrivateTemp(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root has other users")
+	}
+	for _, opts := range []Options{{}, {Bwrap: "/no/such/bwrap", AllowUnconfined: true}, {AllowUnconfined: true}} {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		opts.StateDir = filepath.Join(dir, "state")
+		_, err := New(t.Context(), opts)
+		if unavailable, ok := errors.AsType[*sandbox.UnavailableError](err); !ok || !strings.Contains(unavailable.Fix, "TMPDIR") {
+			t.Errorf("%+v: the error is %v", opts, err)
+		}
+	}
+}
+
 func TestContain(t *testing.T) {
 	sandboxtest.Contain(t, open(t, Options{Ahead: 1}), os.Geteuid() == 0)
 }
