@@ -104,7 +104,7 @@ func (w *partWriter) commit(number int, files []PartFile) (Part, error) {
 
 func (w *partWriter) publish(f PartFile) error {
 	path := filepath.Join(w.dir, filepath.FromSlash(f.Name))
-	if err := w.fsys.Rename(path+tmpSuffix, path); err != nil {
+	if err := w.fsys.Rename(unfinishedPath(w.dir, f.Name), path); err != nil {
 		return fmt.Errorf("naming a part: %w", err)
 	}
 	if err := w.fsys.SyncDir(filepath.Dir(path)); err != nil {

@@ -42,6 +42,9 @@ func takeSurvey(fsys FS, dir string, man manifest) (survey, error) {
 			s.remaining = append(s.remaining, n)
 		}
 	}
+	if s.tmp, err = unfinished(fsys, dir); err != nil {
+		return s, err
+	}
 	named := map[string]bool{}
 	for _, p := range man.parts {
 		for _, f := range p.Files {
@@ -63,16 +66,26 @@ func (s *survey) listTable(fsys FS, dir, table string, named map[string]bool) er
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, table, name)
-		number, ok := partNumber(strings.TrimSuffix(name, tmpSuffix))
-		switch {
-		case !ok || named[table+"/"+name]:
-		case strings.HasSuffix(name, tmpSuffix):
-			s.tmp = append(s.tmp, path)
-		default:
+		if number, ok := partNumber(name); ok && !named[table+"/"+name] {
 			s.unnamed = append(s.unnamed, oddPart{table: table, path: path, number: number})
 		}
 	}
 	return nil
+}
+
+// unfinished lists the part files whose writing was cut off.
+func unfinished(fsys FS, dir string) ([]string, error) {
+	names, err := fsys.ReadDir(filepath.Join(dir, journalDir))
+	if err != nil {
+		return nil, fmt.Errorf("listing the journal: %w", err)
+	}
+	var paths []string
+	for _, name := range names {
+		if strings.HasSuffix(name, ".parquet"+tmpSuffix) {
+			paths = append(paths, filepath.Join(dir, journalDir, name))
+		}
+	}
+	return paths, nil
 }
 
 func partNumber(name string) (n int, ok bool) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -129,6 +130,7 @@ func (st *story) verify(t *testing.T, fsys *memFS, mode crashMode, further bool)
 	if st.known(fsys, mode, further) {
 		return
 	}
+	readableByOthers(t, fsys)
 	s, err := Open(crashDir, st.options(fsys))
 	if errors.Is(err, ErrNotRun) && len(st.acked)+len(st.late)+len(st.calls) == 0 {
 		st.createAgain(t, fsys)
@@ -150,6 +152,25 @@ func (st *story) verify(t *testing.T, fsys *memFS, mode crashMode, further bool)
 		return
 	}
 	mustClose(t, s)
+}
+
+// readableByOthers fails if the folder of a table holds what is no whole part:
+// other readers take the folder as it is, whatever its files are called.
+func readableByOthers(t *testing.T, fsys FS) {
+	t.Helper()
+	for _, table := range Tables() {
+		names, _ := fsys.ReadDir(filepath.Join(crashDir, table)) // before it is made there is none
+		for _, name := range names {
+			f, err := fsys.OpenFile(filepath.Join(crashDir, table, name), toRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := footerRows(f); err != nil {
+				t.Fatalf("%s/%s: %v", table, name, err)
+			}
+			closeRead(f)
+		}
+	}
 }
 
 // known reports whether the same files were verified before, with the same

@@ -9,6 +9,7 @@ import (
 	"io"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -168,8 +169,8 @@ func (t *partTable[T]) discard() {
 // partFile is a Parquet file on its way, under its temporary name.
 type partFile struct {
 	fsys  FS
-	path  string // with tmpSuffix
-	name  string // within the run, without it
+	path  string // while it is unfinished
+	name  string // within the run, once it is finished
 	table string
 	file  File
 	sum   hash.Hash
@@ -177,9 +178,15 @@ type partFile struct {
 	rows  int64
 }
 
+// unfinishedPath is where a part file is until it is whole: never in the folder
+// of its table, because other readers take all that lies there.
+func unfinishedPath(dir, name string) string {
+	return filepath.Join(dir, journalDir, strings.ReplaceAll(name, "/", "-")+tmpSuffix)
+}
+
 func (s partSpot) create(tableName string) (*partFile, error) {
 	name := path.Join(tableName, partName(s.number))
-	tmp := filepath.Join(s.dir, filepath.FromSlash(name)) + tmpSuffix
+	tmp := unfinishedPath(s.dir, name)
 	f, err := s.fsys.OpenFile(tmp, toCreate)
 	if err != nil {
 		return nil, fmt.Errorf("creating a part: %w", err)

@@ -29,8 +29,8 @@ func writePart(tb testing.TB, rows ...*Rows) (dir string, p Part) {
 
 func writePartTo(tb testing.TB, fsys FS, dir string, rows ...*Rows) Part {
 	tb.Helper()
-	for _, table := range Tables() {
-		if err := fsys.Mkdir(filepath.Join(dir, table)); err != nil {
+	for _, name := range append(Tables(), journalDir) {
+		if err := fsys.Mkdir(filepath.Join(dir, name)); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -217,7 +217,7 @@ func TestRowGroupsAreBounded(t *testing.T) {
 // TestWriterMemory writes far more than may be in memory at once.
 func TestWriterMemory(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, tMessages), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, journalDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	table := newPartWriter(osFS{}, dir, sampleRun(), nil, 0).spot(0).tables()[2]
