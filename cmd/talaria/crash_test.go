@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,8 @@ import (
 const (
 	crashEpisodes = 2000
 	crashKills    = 25
+	crashInFlight = 24
+	crashCalls    = 3 // of each episode
 )
 
 // TestKillNine kills a run 25 times with SIGKILL, each time after 1 to 80 more
@@ -29,14 +32,18 @@ func TestKillNine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: it takes half a minute")
 	}
-	l := startLab(t, "turns=2", "latency_min_ms=30", "latency_max_ms=120")
-	config := labConfig(t, l.base, crashEpisodes, "limits: {concurrency: {episodes: 24, requests: 24}}\n")
+	l := newLab(t, lab.Script{Turns: crashCalls - 1, LatencyMinMS: 30, LatencyMaxMS: 120})
+	config := labConfig(t, l.base, crashEpisodes,
+		fmt.Sprintf("limits: {concurrency: {episodes: %d, requests: %[1]d}}\n", crashInFlight))
 	dir := filepath.Join(t.TempDir(), "run")
 	random := rand.New(rand.NewPCG(1, 2))
 
 	acknowledged := map[string]int{} // episode to the ledger's length when it was seen recorded
 	for range crashKills {
-		killAfter(t, config, dir, 1+random.IntN(80))
+		more := 1 + random.IntN(80)
+		// However late the kill comes, the run has not come to its end by then.
+		l.admit(crashCalls * (more + crashInFlight))
+		killAfter(t, config, dir, more)
 		before := len(l.settled(t))
 		for _, id := range ended(t, dir) {
 			if _, seen := acknowledged[id]; !seen {
@@ -47,6 +54,7 @@ func TestKillNine(t *testing.T) {
 	if len(acknowledged) == 0 || len(acknowledged) == crashEpisodes {
 		t.Fatalf("%d episodes had ended before the last kill: the kills came too early or too late to show anything", len(acknowledged))
 	}
+	l.open()
 	if _, errs, code := talaria(t, "run", config, "--resume", "--out", dir, "--quiet", "--concurrency", "200"); code != 0 {
 		t.Fatalf("the last resume: exit code %d: %s", code, errs)
 	}

@@ -1,98 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"github.com/talaria-run/talaria/agent/model/lab"
 )
-
-// labProcess is a lab in a process of its own, with the ledger that it keeps.
-type labProcess struct {
-	base string // of its API, as in http://127.0.0.1:1234/v1
-	cmd  *exec.Cmd
-}
-
-// startLab starts "talaria lab serve" and ends it with the test.
-func startLab(t *testing.T, set ...string) *labProcess {
-	t.Helper()
-	args := slices.Grow([]string{"lab", "serve"}, 2*len(set))
-	for _, s := range set {
-		args = append(args, "--set", s)
-	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "talaria", args...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatalf("reading the lab's address: %v", err)
-	}
-	return &labProcess{base: strings.TrimSpace(line), cmd: cmd}
-}
-
-// ledger asks the lab for every request so far.
-func (l *labProcess) ledger(t *testing.T) []lab.Entry {
-	t.Helper()
-	resp, err := http.Get(strings.TrimSuffix(l.base, "/v1") + "/ledger") //nolint:noctx // a loopback server of this test
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var entries []lab.Entry
-	dec := json.NewDecoder(resp.Body)
-	for {
-		var e lab.Entry
-		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
-			return entries
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		entries = append(entries, e)
-	}
-}
-
-// settled waits until the lab has no request in flight and returns its ledger.
-func (l *labProcess) settled(t *testing.T) []lab.Entry {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for time.Now().Before(deadline) {
-		entries := l.ledger(t)
-		busy := false
-		for _, e := range entries {
-			busy = busy || e.InFlight
-		}
-		if !busy {
-			return entries
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-	t.Fatal("the lab has requests in flight for a minute")
-	return nil
-}
 
 // labConfig writes tasks and a config that plays them against the lab at base,
 // with further lines of YAML, and returns the config's path.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -112,6 +113,25 @@ func turn(n int) func(string, int) bool {
 // beyond is all requests but the first n that a lab gets.
 func beyond(n int) func(string, int) bool {
 	return func(_ string, nth int) bool { return nth > n }
+}
+
+// admit lets the next n requests pass and holds back what follows.
+func (l *localLab) admit(n int) {
+	l.mu.Lock()
+	seen := l.seen
+	l.mu.Unlock()
+	l.hold(beyond(seen + n))
+}
+
+// settled waits until no request is in flight and returns the ledger.
+func (l *localLab) settled(t *testing.T) []lab.Entry {
+	t.Helper()
+	var entries []lab.Entry
+	until(t, "no request is in flight", func() bool {
+		entries = l.Ledger()
+		return !slices.ContainsFunc(entries, func(e lab.Entry) bool { return e.InFlight })
+	})
+	return entries
 }
 
 // open lets all pass.
