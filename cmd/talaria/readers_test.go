@@ -131,7 +131,7 @@ func checkFilled(t *testing.T, dir string) {
 	for table := range reflect.TypeFor[store.Rows]().Fields() {
 		name := table.Tag.Get("json")
 		name, _, _ = strings.Cut(name, ",")
-		filled := askOne[map[string]int](t, dir, fmt.Sprintf(`SELECT count(COLUMNS(*)) AS "\0" FROM all_%s`, name))
+		filled := askOne[map[string]int](t, dir, `SELECT count(COLUMNS(*)) AS "\0" FROM all_`+name)
 		rows := askOne[struct{ Rows int }](t, dir, "SELECT count(*) AS rows FROM all_"+name).Rows
 		for column := range table.Type.Elem().Fields() {
 			key := column.Tag.Get("json")
@@ -200,9 +200,9 @@ func fill(v reflect.Value, n *int) {
 			v.Set(reflect.ValueOf(time.Date(2026, 8, 1, 12, 0, 0, *n*1000, time.UTC)))
 			return
 		}
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(v.Field(i), n)
+		for _, field := range v.Fields() {
+			if field.CanSet() {
+				fill(field, n)
 			}
 		}
 	case reflect.Pointer:
@@ -233,5 +233,6 @@ func fill(v reflect.Value, n *int) {
 		v.SetInt(1<<60 + int64(*n)) // beyond what a double holds
 	case reflect.Int:
 		v.SetInt(int64(*n))
+	default: // an interface stays nil
 	}
 }
