@@ -101,14 +101,14 @@ func filledRun(t *testing.T) string {
 	var variant dataset.Variant
 	fill(reflect.ValueOf(&variant).Elem(), new(int))
 	full, empty := fullTrajectory(variant), emptyTrajectory()
-	var kept store.Kept
-	kept.Add(full.Episode.Task)
-	kept.Add(empty.Episode.Task)
+	var kept store.KeptTypes
+	kept.Add(full.Episode.Task.Keep)
+	kept.Add(empty.Episode.Task.Keep)
 	run := store.Run{
 		RunID: dataset.ID("run", "filled"), Name: "filled", Config: json.RawMessage(`{}`), State: store.StateComplete,
-		CreatedAt: time.Now().UTC(), Variants: []dataset.Variant{variant}, Kept: kept.Types(nil),
+		CreatedAt: time.Now().UTC(), Variants: []dataset.Variant{variant},
 	}
-	st, err := store.Create(dir, run, store.Options{PartRows: 1})
+	st, err := store.Create(dir, run, store.Options{PartRows: 1, Kept: &kept})
 	if err != nil {
 		t.Fatal(err)
 	}
