@@ -115,7 +115,9 @@ func cgroupBelow(self, root string, controllers []string) (rel string, ok bool) 
 		if !slices.ContainsFunc(strings.Split(fields[1], ","), func(c string) bool { return slices.Contains(controllers, c) }) {
 			continue
 		}
-		if rel, ok := strings.CutPrefix(fields[2], strings.TrimSuffix(root, "/")); ok {
+		rel, ok := strings.CutPrefix(fields[2]+"/", strings.TrimSuffix(root, "/")+"/")
+		// Of one outside of what this process may see it is said that it is "/..".
+		if ok && !strings.HasPrefix(rel, "..") {
 			return filepath.Join("/", rel), true
 		}
 	}
@@ -209,10 +211,11 @@ func (c *cgroups) newGroup(id string, k kind) (*group, error) {
 	return g, nil
 }
 
-// limit sets the limits of the cgroups that there are.
+// limit sets the limits of the cgroups that there are; 0 sets none. Both may be
+// those of one cgroup, which was made for the sake of the other.
 func (g *group) limit(memory int64, pids int) error {
 	for p, limit := range map[*parent]int64{&g.of.memory: memory, &g.of.pids: int64(pids)} {
-		if dir := filepath.Join(p.dir, g.id); slices.Contains(g.dirs, dir) {
+		if dir := filepath.Join(p.dir, g.id); limit > 0 && slices.Contains(g.dirs, dir) {
 			if err := p.limit(dir, limit); err != nil {
 				return err
 			}
@@ -258,13 +261,12 @@ func (g *group) start(cmd *exec.Cmd) (err error) {
 		// Back to where the backend's own cgroups hang.
 		defer func() { err = errors.Join(err, moveThread(filepath.Dir(filepath.Dir(dir)))) }()
 	}
-	if err := cmd.Start(); err != nil {
-		if cmd.SysProcAttr.UseCgroupFD && errors.Is(err, fs.ErrPermission) {
-			return errors.Join(errCgroup, err)
-		}
-		return err
+	err = cmd.Start()
+	if err != nil && cmd.SysProcAttr.UseCgroupFD {
+		// Old kernels and strict containers do not know how; others forbid it.
+		return errors.Join(errCgroup, err)
 	}
-	return nil
+	return err
 }
 
 // moveThread moves the calling thread to a cgroup of version 1.
@@ -326,19 +328,21 @@ func removeCgroup(ctx context.Context, dir string) error {
 	})
 }
 
-// eventually tries until it succeeds, for two seconds at most.
+// settling is how long the kernel may take to be done with what was killed: on a
+// crowded machine each process still has to get its turn to end.
+const settling = 30 * time.Second
+
+// eventually tries until it succeeds, for as long as settling takes at most.
 func eventually(ctx context.Context, try func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	for {
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		done, err := try()
 		if done {
 			return nil
 		}
 		select {
-		case <-again.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return errors.Join(err, context.Cause(ctx))
 		}

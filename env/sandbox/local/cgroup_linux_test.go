@@ -2,6 +2,7 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,16 @@ func TestCgroupPlaces(t *testing.T) {
 			mounts: "35 31 0:31 /docker/other /sys/fs/cgroup/memory ro,relatime - cgroup cgroup rw,memory\n",
 		},
 		{
+			name:   "version 1 mounted from one whose name begins alike",
+			self:   "4:memory:/docker/abcd\n",
+			mounts: "35 31 0:31 /docker/abc /sys/fs/cgroup/memory ro,relatime - cgroup cgroup rw,memory\n",
+		},
+		{
+			name:   "version 2 of one that cannot be seen",
+			self:   "0::/../../other\n",
+			mounts: "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw\n",
+		},
+		{
 			name:   "version 2",
 			self:   "0::/user.slice/user@1000.service/app.slice\n",
 			mounts: "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n",
@@ -62,6 +73,117 @@ func TestCgroupPlaces(t *testing.T) {
 				t.Errorf("places (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLimitFiles sees what is written into cgroups of either version. In version
+// 2 the limits are those of one cgroup.
+func TestLimitFiles(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		version int
+		kind    kind
+		memory  int64
+		pids    int
+		want    map[string]string
+	}{
+		{
+			name: "version 1", version: 1, kind: kind{memory: true, pids: true}, memory: 1 << 20, pids: 7,
+			want: map[string]string{
+				"memory/one/memory.limit_in_bytes": "1048576", "memory/one/memory.memsw.limit_in_bytes": "1048576", "pids/one/pids.max": "7",
+			},
+		},
+		{
+			name: "version 2", version: 2, kind: kind{memory: true, pids: true}, memory: 1 << 20, pids: 7,
+			want: map[string]string{"all/one/memory.max": "1048576", "all/one/memory.swap.max": "0", "all/one/pids.max": "7"},
+		},
+		{
+			name: "only processes", version: 2, kind: kind{pids: true}, pids: 7,
+			want: map[string]string{"all/one/pids.max": "7"},
+		},
+		{
+			name: "only memory", version: 2, kind: kind{memory: true}, memory: 1 << 20,
+			want: map[string]string{"all/one/memory.max": "1048576", "all/one/memory.swap.max": "0"},
+		},
+		{name: "nothing", version: 2, want: map[string]string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			top := t.TempDir()
+			of := func(at controller) parent {
+				dir := filepath.Join(top, at.name)
+				if c.version == 2 {
+					dir = filepath.Join(top, "all")
+				}
+				if err := os.MkdirAll(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				return parent{controller: at, version: c.version, dir: dir}
+			}
+			all := &cgroups{memory: of(memoryController()), pids: of(pidsController())}
+			g, err := all.newGroup("one", c.kind)
+			if err := errors.Join(err, g.limit(c.memory, c.pids)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, contents(t, top)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			held := []string{g.holds(all.memory, 1), g.holds(all.pids, 1)}
+			for _, dir := range g.dirs {
+				if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("1\n23\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			held = append(held, g.holds(all.memory, 1), g.holds(all.pids, 23), g.holds(all.pids, 2))
+			want := []string{"", "", "", "", ""}
+			if c.kind.memory {
+				want[2] = fmt.Sprintf("cgroup%d", c.version)
+			}
+			if c.kind.pids {
+				want[3] = fmt.Sprintf("cgroup%d", c.version)
+			}
+			if diff := cmp.Diff(want, held); diff != "" {
+				t.Errorf("what is held without and with processes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// contents are the files below a directory.
+func contents(t *testing.T, top string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(top, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(top, name)
+		found[rel] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestEnable gives cgroups a controller, unless they have it.
+func TestEnable(t *testing.T) {
+	dir := t.TempDir()
+	control := filepath.Join(dir, "cgroup.subtree_control")
+	for _, c := range []struct{ has, want string }{{"cpu memory\n", "cpu memory\n"}, {"cpu\n", "+memory"}, {"", "+memory"}} {
+		if err := os.WriteFile(control, []byte(c.has), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !enable(dir, "memory") {
+			t.Errorf("%q cannot be enabled", c.has)
+		}
+		if got := contents(t, dir)["cgroup.subtree_control"]; got != c.want {
+			t.Errorf("%q became %q, want %q", c.has, got, c.want)
+		}
+	}
+	if enable(filepath.Join(dir, "missing"), "memory") {
+		t.Error("enabled where there is nothing")
 	}
 }
 

@@ -61,7 +61,11 @@ func (s *box) memory() int64 {
 // seen and what the kernel says. The supervisor's own threads do not count
 // against the commands.
 func (s *box) settle(seen supervisor.Observed) error {
-	if err := s.group.limit(s.memory(), s.spec.Pids+seen.Threads); err != nil {
+	pids := 0
+	if s.spec.Pids > 0 {
+		pids = s.spec.Pids + seen.Threads
+	}
+	if err := s.group.limit(s.memory(), pids); err != nil {
 		return err
 	}
 	held := map[string]string{
