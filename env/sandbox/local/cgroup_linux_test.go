@@ -99,11 +99,11 @@ func TestLimitFiles(t *testing.T) {
 		},
 		{
 			name: "only processes", version: 2, kind: kind{pids: true}, pids: 7,
-			want: map[string]string{"all/one/pids.max": "7"},
+			want: map[string]string{"all/one/memory.max": "max", "all/one/memory.swap.max": "max", "all/one/pids.max": "7"},
 		},
 		{
 			name: "only memory", version: 2, kind: kind{memory: true}, memory: 1 << 20,
-			want: map[string]string{"all/one/memory.max": "1048576", "all/one/memory.swap.max": "0"},
+			want: map[string]string{"all/one/memory.max": "1048576", "all/one/memory.swap.max": "0", "all/one/pids.max": "max"},
 		},
 		{name: "nothing", version: 2, want: map[string]string{}},
 	} {
@@ -121,7 +121,19 @@ func TestLimitFiles(t *testing.T) {
 			}
 			all := &cgroups{memory: of(memoryController()), pids: of(pidsController())}
 			g, err := all.newGroup("one", c.kind)
-			if err := errors.Join(err, g.limit(c.memory, c.pids)); err != nil {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, dir := range g.dirs { // what the kernel puts there
+				for _, p := range []parent{all.memory, all.pids} {
+					for _, name := range p.files[c.version] {
+						if filepath.Dir(dir) == p.dir {
+							writeAll(t, filepath.Join(dir, name), "max")
+						}
+					}
+				}
+			}
+			if err := g.limit(c.memory, c.pids); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, contents(t, top)); diff != "" {
@@ -129,9 +141,7 @@ func TestLimitFiles(t *testing.T) {
 			}
 			held := []string{g.holds(all.memory, 1), g.holds(all.pids, 1)}
 			for _, dir := range g.dirs {
-				if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("1\n23\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeAll(t, filepath.Join(dir, "cgroup.procs"), "1\n23\n")
 			}
 			held = append(held, g.holds(all.memory, 1), g.holds(all.pids, 23), g.holds(all.pids, 2))
 			want := []string{"", "", "", "", ""}
@@ -145,6 +155,13 @@ func TestLimitFiles(t *testing.T) {
 				t.Errorf("what is held without and with processes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func writeAll(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -172,9 +189,7 @@ func TestEnable(t *testing.T) {
 	dir := t.TempDir()
 	control := filepath.Join(dir, "cgroup.subtree_control")
 	for _, c := range []struct{ has, want string }{{"cpu memory\n", "cpu memory\n"}, {"cpu\n", "+memory"}, {"", "+memory"}} {
-		if err := os.WriteFile(control, []byte(c.has), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeAll(t, control, c.has)
 		if !enable(dir, "memory") {
 			t.Errorf("%q cannot be enabled", c.has)
 		}
