@@ -66,6 +66,9 @@ func (m *messages) read() (*ipc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := verify(head); err != nil {
+		return nil, err
+	}
 	return message(head, body)
 }
 

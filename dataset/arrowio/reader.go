@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow/go/v17/arrow"
 	"github.com/apache/arrow/go/v17/arrow/ipc"
+	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
 // magic begins and ends an IPC file; its first eight bytes are padded.
@@ -36,7 +37,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if a.file = bytes.HasPrefix(head, []byte(magic)); a.file {
 		_, _ = buffered.Discard(len(head)) // was peeked
 	}
-	if a.reader, err = ipc.NewReaderFromMessageReader(a.messages); err != nil {
+	if a.reader, err = ipc.NewReaderFromMessageReader(a.messages, ipc.WithAllocator(bounded{memory.NewGoAllocator()})); err != nil {
 		return nil, a.damage(err)
 	}
 	if err := checkColumns(a.reader.Schema()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -15,8 +16,8 @@ import (
 
 // checkType refuses what has no meaning as a value of a row.
 func checkType(t arrow.DataType) error {
-	switch t.ID() {
-	case arrow.INTERVAL_MONTHS, arrow.INTERVAL_DAY_TIME, arrow.INTERVAL_MONTH_DAY_NANO:
+	intervals := []arrow.Type{arrow.INTERVAL_MONTHS, arrow.INTERVAL_DAY_TIME, arrow.INTERVAL_MONTH_DAY_NANO}
+	if slices.Contains(intervals, t.ID()) {
 		return fmt.Errorf("intervals (%s), which no row can have; write them as text or leave the column out", t)
 	}
 	switch t := t.(type) {

@@ -25,7 +25,7 @@ func (a *arrowRows) next() (map[string]any, error) {
 	a.number++
 	row, err := a.reader.Next()
 	if _, bad := errors.AsType[arrowio.RowError](err); bad {
-		return nil, badRow{err}
+		return nil, badRowError{err}
 	}
 	return row, err
 }

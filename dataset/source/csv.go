@@ -45,7 +45,7 @@ func (c *csvRows) next() (map[string]any, error) {
 		return nil, err
 	}
 	if len(c.ends) != len(c.header) {
-		return nil, badRow{fmt.Errorf("the row has %s and the header %d; put a field in quotes if it has the separator in it",
+		return nil, badRowError{fmt.Errorf("the row has %s and the header %d; put a field in quotes if it has the separator in it",
 			plural(len(c.ends), "field"), len(c.header))}
 	}
 	row := make(map[string]any, len(c.header))
@@ -86,11 +86,11 @@ func (c *csvRows) record() error {
 			break
 		}
 		if len(c.text) > maxLine {
-			err = badRow{fmt.Errorf("the row is longer than %d MiB", maxLine>>20)}
+			err = badRowError{fmt.Errorf("the row is longer than %d MiB", maxLine>>20)}
 		}
 	}
 	if err == nil && !utf8.Valid(c.text) {
-		return badRow{fmt.Errorf("byte %d of its text is not valid UTF-8; save the file as UTF-8", invalidUTF8(c.text))}
+		return badRowError{fmt.Errorf("byte %d of its text is not valid UTF-8; save the file as UTF-8", invalidUTF8(c.text))}
 	}
 	return err
 }
@@ -107,7 +107,7 @@ func (c *csvRows) read() ([]byte, error) {
 	case len(line) > 0 && (err == nil || errors.Is(err, io.EOF)):
 		return line, nil
 	case errors.Is(err, errLongLine):
-		return nil, badRow{err}
+		return nil, badRowError{err}
 	}
 	return line, err
 }
@@ -153,7 +153,7 @@ func (c *csvRows) quoted(line []byte) (rest []byte, more bool, err error) {
 		return line[1:], true, nil
 	}
 	if len(trimEnd(line)) > 0 {
-		return nil, false, badRow{errors.New(`text follows a closing quote; write a quote within quotes twice, ""`)}
+		return nil, false, badRowError{errors.New(`text follows a closing quote; write a quote within quotes twice, ""`)}
 	}
 	return nil, false, nil
 }

@@ -40,7 +40,7 @@ type stream struct {
 
 // records are the rows of a file, in order.
 type records interface {
-	// next returns the next row. A badRow is the error of that row alone,
+	// next returns the next row. A badRowError is the error of that row alone,
 	// [io.EOF] tells the end, and any other error ends the file.
 	next() (map[string]any, error)
 	// at says where the row or the error of the latest next is.
@@ -48,10 +48,10 @@ type records interface {
 	close()
 }
 
-// badRow says why a row cannot be read; the next one can.
-type badRow struct{ error }
+// badRowError says why a row cannot be read; the next one can.
+type badRowError struct{ error }
 
-func (b badRow) Unwrap() error { return b.error }
+func (b badRowError) Unwrap() error { return b.error }
 
 // errRead is wrapped by errors of reading the file, which are not its content's.
 var errRead = errors.New("reading the file")
@@ -114,8 +114,9 @@ func (s *stream) recognise(name string) error {
 		return s.unpack(kind, name)
 	case parquetFile:
 		return s.parquet()
+	default:
+		return s.read(s.buffered, head, kind, name)
 	}
-	return s.read(s.buffered, head, kind, name)
 }
 
 // read begins to read rows from r, which begins with head.

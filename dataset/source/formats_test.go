@@ -90,3 +90,21 @@ func TestTypes(t *testing.T) {
 	}
 	golden(t, "types.golden", report.String())
 }
+
+// A Parquet file that is cut off anywhere is never taken for a whole one.
+func TestParquetCutAnywhere(t *testing.T) {
+	data, err := os.ReadFile("testdata/formats/same.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	for cut := range len(data) - 1 {
+		if err := os.WriteFile(path, data[:cut+1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := failure(Options{Path: path, Columns: map[string]string{Input: "question", Target: "answer"}})
+		if err == nil || !strings.HasPrefix(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("cut off after %d bytes: error = %v", cut+1, err)
+		}
+	}
+}

@@ -81,14 +81,14 @@ type jsonRows struct{ lines }
 func (j *jsonRows) next() (map[string]any, error) {
 	line, err := j.lines.next()
 	if errors.Is(err, errLongLine) {
-		return nil, badRow{err}
+		return nil, badRowError{err}
 	}
 	if err != nil {
 		return nil, err
 	}
 	row, err := decodeRow(line)
 	if err != nil {
-		return nil, badRow{err}
+		return nil, badRowError{err}
 	}
 	return row, nil
 }

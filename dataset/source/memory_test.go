@@ -31,19 +31,7 @@ func TestBoundedMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := alive()
-			n, most := 0, int64(0)
-			for _, err := range s.Tasks() {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if n++; n%(total/4) == 0 {
-					most = max(most, alive()-before)
-				}
-			}
-			if n != total {
-				t.Fatalf("%d tasks, want %d", n, total)
-			}
+			most := mostAlive(t, s, total)
 			// At most twice the entries' 20 bytes while the table grows, and the buffers.
 			if bound := int64(total*48 + 4<<20); most > bound {
 				t.Errorf("%d bytes alive for %d rows, want at most %d", most, total, bound)
@@ -51,6 +39,26 @@ func TestBoundedMemory(t *testing.T) {
 			t.Logf("%.1f bytes a row", float64(most)/total)
 		})
 	}
+}
+
+// mostAlive reads all tasks, of which there have to be total, and returns how
+// many bytes were alive at most.
+func mostAlive(t *testing.T, s *Source, total int) (most int64) {
+	t.Helper()
+	before := alive()
+	n := 0
+	for _, err := range s.Tasks() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n%(total/4) == 0 {
+			most = max(most, alive()-before)
+		}
+	}
+	if n != total {
+		t.Fatalf("%d tasks, want %d", n, total)
+	}
+	return most
 }
 
 // bigRow is a row of the tests of memory: 200,000 of them take 50 MB.

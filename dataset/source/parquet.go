@@ -101,7 +101,7 @@ func (p *parquetRows) assemble(row parquet.Row) (map[string]any, error) {
 	for _, c := range p.tree.children {
 		v, err := c.value(p.values)
 		if err != nil {
-			return nil, badRow{fmt.Errorf("the column %q: %w", c.name, err)}
+			return nil, badRowError{fmt.Errorf("the column %q: %w", c.name, err)}
 		}
 		m[c.name] = v
 	}

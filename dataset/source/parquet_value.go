@@ -70,8 +70,9 @@ func convertedType(e *pqformat.SchemaElement) func(parquet.Value) (any, error) {
 		return parquetTimestamp(time.Microsecond, true)
 	case deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64:
 		return parquetInteger(true)
+	default:
+		return nil
 	}
-	return nil
 }
 
 func parquetPlain(v parquet.Value) (any, error) {

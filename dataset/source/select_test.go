@@ -67,7 +67,7 @@ func TestWhere(t *testing.T) {
 		{where: `split > 2`, err: `:1: tasks.where: invalid operation: string > int; ?? gives null a value, int() and float() make text a number`},
 		{where: `a`, err: `:1: tasks.where: `},
 		{where: `meta.level ?? true`, err: `:1: tasks.where: the condition is neither true nor false, but 1`},
-		{where: `levle == 1`, err: `: no row has the column "levle" that where asks for: levle == 1`},
+		{where: `lvl == 1`, err: `: no row has the column "lvl" that where asks for: lvl == 1`},
 		{where: `split == "none"`, err: `: not one of 4 rows is what where asks for: split == "none"`},
 	}
 	for _, test := range tests {
@@ -148,7 +148,7 @@ func inputs(tasks []dataset.Task) []string {
 // Shuffled tasks are the same tasks, in an order that depends on the seed alone
 // and that a limit cuts off.
 func TestShuffle(t *testing.T) {
-	var rows []string
+	rows := make([]string, 0, 100)
 	for i := range 100 {
 		rows = append(rows, fmt.Sprintf(`{"input":"%d","target":%d.50,"x":{"y":[%d,null]}}`, i%60, i%60, i%60))
 	}
@@ -228,7 +228,10 @@ func TestShuffleLeavesNoFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range s.Tasks() {
+	for _, err := range s.Tasks() {
+		if err != nil {
+			t.Fatal(err)
+		}
 		break
 	}
 	entries, err := os.ReadDir(dir)

@@ -121,7 +121,7 @@ func (f file) read(p *pass) (File, error) {
 			return s.sum(f)
 		}
 		at := s.rows.at(RowError{File: f.path})
-		if _, bad := errors.AsType[badRow](err); err != nil && !bad {
+		if _, bad := errors.AsType[badRowError](err); err != nil && !bad {
 			at.Reason = err.Error()
 			return File{}, at
 		}

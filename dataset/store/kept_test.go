@@ -25,7 +25,7 @@ func TestKeptTypes(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	s := mustCreate(t, dir, Options{PartRows: 1, Kept: types})
-	var want []string
+	want := make([]string, 0, len(kept))
 	for i, keep := range kept {
 		tr := sampleTrajectory(i, false)
 		tr.Episode.Task.Keep, tr.Episode.Task.Occurrence = keep, i

@@ -89,10 +89,8 @@ func (l *listing) splits() map[string]map[string][]entry {
 	}
 	for _, c := range l.Configs {
 		for _, s := range c.Data {
-			for _, e := range data {
-				if slices.ContainsFunc(s.Paths, func(p string) bool { return matches(p, e.Path) }) {
-					add(cmp.Or(c.Name, defaultConfig), cmp.Or(s.Split, "train"), e)
-				}
+			for _, e := range s.of(data) {
+				add(cmp.Or(c.Name, defaultConfig), cmp.Or(s.Split, "train"), e)
 			}
 		}
 	}
@@ -108,6 +106,17 @@ func (l *listing) splits() map[string]map[string][]entry {
 		}
 	}
 	return all
+}
+
+// of picks the files of a split.
+func (s splitFiles) of(data []entry) []entry {
+	var files []entry
+	for _, e := range data {
+		if slices.ContainsFunc(s.Paths, func(p string) bool { return matches(p, e.Path) }) {
+			files = append(files, e)
+		}
+	}
+	return files
 }
 
 // oneFormat leaves out the same rows in a second format, and sorts.

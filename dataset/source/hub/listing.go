@@ -233,7 +233,7 @@ func writeFile(path string, data []byte) error {
 		return fmt.Errorf("writing the cache: %w; TALARIA_CACHE may name another folder", err)
 	}
 	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Close()) //nolint:gosec // a cache may be shared
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -176,19 +176,19 @@ func (c *Client) refusal(resp *http.Response) error {
 }
 
 func (c *Client) reason(status int, code string) string {
-	token := "set HF_TOKEN to a token that may read it"
+	remedy := "set HF_TOKEN to a token that may read it"
 	if c.opts.Token != "" {
-		token = "HF_TOKEN is set, but its owner may not read it"
+		remedy = "HF_TOKEN is set, but its owner may not read it"
 	}
 	switch {
 	case code == "GatedRepo":
-		return fmt.Sprintf("the dataset is gated (status %d): ask for access on its page at %s, and %s", status, c.opts.Endpoint, token)
+		return fmt.Sprintf("the dataset is gated (status %d): ask for access on its page at %s, and %s", status, c.opts.Endpoint, remedy)
 	case code == "RevisionNotFound":
 		return "the dataset has no such revision; revision= is a branch, a tag or a commit of it"
 	case code == "EntryNotFound":
 		return "the file is no longer there; give a commit as revision="
 	case code == "RepoNotFound" || status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return fmt.Sprintf("there is no such dataset on %s, or it is private (status %d): look at its name, or %s", c.opts.Endpoint, status, token)
+		return fmt.Sprintf("there is no such dataset on %s, or it is private (status %d): look at its name, or %s", c.opts.Endpoint, status, remedy)
 	case status == http.StatusNotFound:
 		return fmt.Sprintf("%s does not know it (status %d); HF_ENDPOINT names the hub", c.opts.Endpoint, status)
 	}
