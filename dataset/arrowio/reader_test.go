@@ -143,7 +143,7 @@ func TestBadRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	var got []string
+	got := make([]string, 0, 3)
 	for range 3 {
 		row, err := a.Next()
 		got = append(got, fmt.Sprint(row, " ", err))
