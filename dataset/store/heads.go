@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"runtime"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/talaria-run/talaria/dataset"
 )
@@ -106,27 +109,73 @@ func (t *tallier) reward(h *rewardHead) error {
 	return t.index.Reward(h.EpisodeID, int(h.Attempt), h.ScorerHash, h.Value, passed)
 }
 
-// part takes the rows of a committed part in.
-func (t *tallier) part(fsys FS, dir string, p Part) error {
+// take takes the rows of a committed part in.
+func (t *tallier) take(h *heads) error {
+	for i := range h.attempts {
+		if err := t.attempt(&h.attempts[i]); err != nil {
+			return err
+		}
+	}
+	for i := range h.late {
+		if err := t.reward(&h.late[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heads are what an index needs of a part.
+type heads struct {
+	attempts []attemptHead
+	late     []rewardHead // chosen ones that came after their attempt's row
+}
+
+func readHeads(fsys FS, dir string, p Part) (*heads, error) {
+	h := new(heads)
 	// When the attempts of this part ended that came with a reward: a reward
 	// that is not younger is the attempt's own.
 	ended := map[attemptKey]int64{}
-	err := eachRow(fsys, dir, p, tAttempts, func(h *attemptHead) error {
-		if h.Reward != nil {
-			ended[attemptKey{h.EpisodeID, h.Attempt}] = h.EndedAt
+	err := eachRow(fsys, dir, p, tAttempts, func(a *attemptHead) error {
+		if a.Reward != nil {
+			ended[attemptKey{a.EpisodeID, a.Attempt}] = a.EndedAt
 		}
-		return t.attempt(h)
+		h.attempts = append(h.attempts, *a)
+		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return eachRow(fsys, dir, p, tRewards, func(h *rewardHead) error {
-		end, own := ended[attemptKey{h.EpisodeID, h.Attempt}]
-		if !h.Chosen || own && h.CreatedAt <= end {
-			return nil
+	return h, eachRow(fsys, dir, p, tRewards, func(r *rewardHead) error {
+		end, own := ended[attemptKey{r.EpisodeID, r.Attempt}]
+		if r.Chosen && (!own || r.CreatedAt > end) {
+			h.late = append(h.late, *r)
 		}
-		return t.reward(h)
+		return nil
 	})
+}
+
+// parts takes parts in, in order. It reads on all cores: of a million attempts
+// that takes seconds, before a run goes on.
+func (t *tallier) parts(parts []Part, read func(Part) (*heads, error)) error {
+	for some := range slices.Chunk(parts, runtime.GOMAXPROCS(0)) {
+		all := make([]*heads, len(some))
+		var reading errgroup.Group
+		for i, p := range some {
+			reading.Go(func() (err error) {
+				all[i], err = read(p)
+				return err
+			})
+		}
+		if err := reading.Wait(); err != nil {
+			return err
+		}
+		for _, h := range all {
+			if err := t.take(h); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 const readRows = 256

@@ -62,10 +62,8 @@ func (s *Store) start() error {
 		return err
 	}
 	t := tallier{index: s.index}
-	for _, p := range man.parts {
-		if err := s.tally(&t, p); err != nil {
-			return err
-		}
+	if err := t.parts(man.parts, s.verifiedHeads); err != nil {
+		return err
 	}
 	w := newPartWriter(s.fsys, s.dir, run, s.opts.Kept, man.size)
 	p, err := s.putInOrder(w, v)
@@ -73,7 +71,7 @@ func (s *Store) start() error {
 		return err
 	}
 	if p != nil {
-		if err := s.tally(&t, *p); err != nil {
+		if err := t.parts([]Part{*p}, s.verifiedHeads); err != nil {
 			return err
 		}
 	}
@@ -82,14 +80,14 @@ func (s *Store) start() error {
 	return nil
 }
 
-// tally verifies a part and takes its attempts in.
-func (s *Store) tally(t *tallier, p Part) error {
+// verifiedHeads verifies a part and reads what the index needs of it.
+func (s *Store) verifiedHeads(p Part) (*heads, error) {
 	for _, f := range p.Files {
 		if err := verify(s.fsys, s.dir, f, f.Table == tAttempts || f.Table == tRewards); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return t.part(s.fsys, s.dir, p)
+	return readHeads(s.fsys, s.dir, p)
 }
 
 // putInOrder removes what is done with, writes the part of the journal's rows,

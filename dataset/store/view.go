@@ -150,12 +150,11 @@ func (v *View) Verify() error {
 // Index sums up how each episode stands, from only the columns that it needs.
 func (v *View) Index() (*Index, error) {
 	t := tallier{index: NewIndex()}
-	for _, p := range v.Parts {
-		if err := t.part(v.fsys, v.Dir, p); err != nil {
-			return nil, err
-		}
+	err := t.parts(v.Parts, func(p Part) (*heads, error) { return readHeads(v.fsys, v.Dir, p) })
+	if err != nil {
+		return nil, err
 	}
-	err := eachLine(v, func(l *headLine) error {
+	err = eachLine(v, func(l *headLine) error {
 		for i := range l.Attempts {
 			if err := t.attempt(&l.Attempts[i]); err != nil {
 				return err
