@@ -68,7 +68,7 @@ func (s *Store) newTasks(rows *Rows, tr *dataset.Trajectory) {
 type recentTasks struct{ young, old map[[16]byte]struct{} }
 
 // maxRecentTasks bounds each of the two generations.
-const maxRecentTasks = 64 << 10
+const maxRecentTasks = 16 << 10
 
 // add reports whether the task is new.
 func (r *recentTasks) add(key [16]byte) bool {
