@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/env"
 	"github.com/talaria-run/talaria/env/sandbox"
@@ -36,15 +37,15 @@ func (a *attempt) play(ctx context.Context) *end {
 	if stop := a.setup(ctx); stop != nil {
 		return stop
 	}
+	var resp model.Response // one for all calls: beneath a call the stack is deep
 	for {
 		if stop := a.limit(ctx); stop != nil {
 			return stop
 		}
-		reply, stop := a.generate(ctx)
-		if stop != nil {
+		if stop := a.generate(ctx, &resp); stop != nil {
 			return stop
 		}
-		if stop := a.take(ctx, reply); stop != nil {
+		if stop := a.take(ctx, resp.Message); stop != nil {
 			return stop
 		}
 	}

@@ -14,8 +14,9 @@ import (
 // errNoReturn stands for the error of a model call that panicked.
 var errNoReturn = errors.New("the model panicked")
 
-// generate asks the model once. The reply is the caller's to keep or discard.
-func (a *attempt) generate(ctx context.Context) (reply dataset.Message, stop *end) {
+// generate asks the model once. The message in resp is the caller's to keep or
+// discard.
+func (a *attempt) generate(ctx context.Context, resp *model.Response) *end {
 	req := a.request()
 	a.call = a.begin(dataset.SpanModel, a.spanID(dataset.SpanModel), "generate")
 	a.tr.Spans[a.call].CallID = req.CallID
@@ -25,14 +26,15 @@ func (a *attempt) generate(ctx context.Context) (reply dataset.Message, stop *en
 			a.book(ctx, &req, &model.Response{Unreported: 1}, errNoReturn)
 		}
 	}()
-	resp, err := a.loop.model.Generate(ctx, req)
+	var err error
+	*resp, err = a.loop.model.Generate(ctx, req)
 	returned = true
-	a.book(ctx, &req, &resp, err)
+	a.book(ctx, &req, resp, err)
 	if err != nil {
-		return reply, callFailure(ctx, err)
+		return callFailure(ctx, err)
 	}
 	a.reply(&resp.Message)
-	return resp.Message, nil
+	return nil
 }
 
 // request is the next call. It shares the history with tr: a model changes

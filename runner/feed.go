@@ -20,7 +20,7 @@ type ticket struct {
 // feed sends every episode that has still to run, until admission ends, and
 // closes out. Tasks come one after the other with all their variants and
 // samples, so that groups stay together. It runs on one goroutine.
-func (r *Runner) feed(admit context.Context, out chan<- ticket) error {
+func (r *Runner) feed(admit context.Context, out chan<- *ticket) error {
 	defer close(out)
 	for task, err := range r.plan.Tasks {
 		if err != nil {
@@ -35,7 +35,7 @@ func (r *Runner) feed(admit context.Context, out chan<- ticket) error {
 }
 
 // feedTask reports whether admission goes on.
-func (r *Runner) feedTask(admit context.Context, task dataset.Task, out chan<- ticket) (bool, error) {
+func (r *Runner) feedTask(admit context.Context, task dataset.Task, out chan<- *ticket) (bool, error) {
 	for v, cells := range r.plan.Cells {
 		if task.Source < 0 || task.Source >= len(cells) {
 			return false, fmt.Errorf("task %q is of source %d, variant %q has %d",
@@ -50,7 +50,7 @@ func (r *Runner) feedTask(admit context.Context, task dataset.Task, out chan<- t
 
 // feedGroup offers the samples of a task under one variant and reports whether
 // admission goes on.
-func (r *Runner) feedGroup(admit context.Context, v int, task dataset.Task, out chan<- ticket) bool {
+func (r *Runner) feedGroup(admit context.Context, v int, task dataset.Task, out chan<- *ticket) bool {
 	variant := &r.plan.Cells[v][task.Source].Variant
 	group := dataset.GroupID(r.plan.Seed, task, variant.Hash, 0)
 	for sample := range r.plan.Samples {
@@ -61,7 +61,7 @@ func (r *Runner) feedGroup(admit context.Context, v int, task dataset.Task, out 
 			r.meter.skip(v)
 			continue
 		}
-		t := ticket{variant: v, infra: st.Infra, episode: dataset.Episode{
+		t := &ticket{variant: v, infra: st.Infra, episode: dataset.Episode{
 			ID: id, GroupID: group, Variant: variant.Name, VariantHash: variant.Hash,
 			Task: task, Sample: sample, Attempt: st.Attempts,
 			Seed: dataset.EpisodeSeed(r.plan.Seed, task, sample),
@@ -78,7 +78,7 @@ func (r *Runner) feedGroup(admit context.Context, v int, task dataset.Task, out 
 
 // offer hands t to a worker as soon as one is free, and reports whether
 // admission goes on. An episode of a stopped variant is left for a resume.
-func (r *Runner) offer(admit context.Context, t ticket, out chan<- ticket) bool {
+func (r *Runner) offer(admit context.Context, t *ticket, out chan<- *ticket) bool {
 	if r.halts.stopped(t.variant) {
 		return !r.halts.all()
 	}

@@ -84,7 +84,7 @@ func (r *Runner) Run(admit, work context.Context) (Summary, error) {
 
 // fanOut runs feed, workers and drain, and waits for all of them.
 func (r *Runner) fanOut(admit, work context.Context, abort context.CancelCauseFunc) error {
-	tickets := make(chan ticket) // the feed sends and closes, workers receive; unbuffered: nothing waits in it
+	tickets := make(chan *ticket) // the feed sends and closes, workers receive; unbuffered: nothing waits in it
 	var feeding, working, draining sync.WaitGroup
 	var feedErr, drainErr error
 	draining.Go(func() { drainErr = r.drain(context.WithoutCancel(work), abort) })

@@ -274,8 +274,8 @@ func TestLateTicketIsLeft(t *testing.T) {
 	r := b.runner(t)
 	admit, cancel := context.WithCancel(t.Context())
 	cancel()
-	in := make(chan ticket, 1)
-	in <- ticket{}
+	in := make(chan *ticket, 1)
+	in <- new(ticket)
 	close(in)
 	r.worker(admit, t.Context(), in)
 	r.meter.complete()

@@ -8,7 +8,7 @@ import (
 )
 
 // worker plays one episode after the other until the feed closes in.
-func (r *Runner) worker(admit, work context.Context, in <-chan ticket) {
+func (r *Runner) worker(admit, work context.Context, in <-chan *ticket) {
 	for t := range in {
 		if r.ending(admit, work, t.variant) {
 			r.meter.leave()
@@ -28,13 +28,13 @@ func (r *Runner) ending(admit, work context.Context, variant int) bool {
 
 // episode plays attempts, each with a world of its own, until one is not infra
 // or none is left. Each is handed over, so that its cost stays in the books.
-func (r *Runner) episode(admit, work context.Context, t ticket) {
+func (r *Runner) episode(admit, work context.Context, t *ticket) {
 	cell := &r.plan.Cells[t.variant][t.episode.Task.Source]
 	for {
 		tr, err := r.attempt(work, cell, t.episode, t.offeredAt)
 		r.halts.note(t.variant, err)
 		rec := newRecord(tr, cell, t.variant)
-		again := r.next(&t, rec.outcome)
+		again := r.next(t, rec.outcome)
 		rec.last = !again || r.ending(admit, work, t.variant)
 		// One that would be tried again, and is not now, has not ended.
 		rec.ended = rec.last && !again && settled(rec.outcome)
