@@ -2,10 +2,10 @@ package main
 
 import "runtime/debug"
 
-// What the heap may grow by before garbage is collected: half of what is in
-// use, and half of a reserve.
+// The heap may grow by heapGrowth percent of what is in use, and of a reserve,
+// before garbage is collected.
 const (
-	heapGrowth  = 50
+	heapGrowth  = 40
 	heapReserve = 256 << 20
 )
 
