@@ -12,6 +12,7 @@ import (
 // cell is how the samples of one group came out.
 type cell struct {
 	Key
+	Dataset    string  `json:"dataset"`
 	TaskID     string  `json:"task_id"`
 	Occurrence int     `json:"occurrence"`
 	N          int     `json:"n"`
@@ -21,7 +22,7 @@ type cell struct {
 }
 
 const cellsSQL = `
-SELECT run_id, variant, variant_hash, task_id, occurrence,
+SELECT run_id, variant, variant_hash, min(dataset) AS dataset, task_id, occurrence,
   count(*) AS n, count(reward) AS scored, count(*) FILTER (passed) AS passed, coalesce(sum(reward), 0) AS sum
 FROM episodes
 GROUP BY run_id, variant, variant_hash, task_id, occurrence, group_id
@@ -124,7 +125,8 @@ ORDER BY run_id, variant, variant_hash, episodes DESC, exit_reason`
 
 const failuresSQL = `
 SELECT a.run_id, a.variant, a.variant_hash, a.error_class, a.outcome,
-  count(*) AS attempts, count(DISTINCT a.episode_id) AS episodes, count(*) FILTER (a.attempt = c.attempt) AS final
+  count(*) AS attempts, count(DISTINCT a.episode_id) AS episodes, count(*) FILTER (a.attempt = c.attempt) AS final,
+  min(a.error) AS message, list_sort(list_distinct(list(a.episode_id)))[:3] AS examples
 FROM all_attempts a JOIN _current c ON c.run_id = a.run_id AND c.episode_id = a.episode_id
 WHERE a.error_class IS NOT NULL
 GROUP BY a.run_id, a.variant, a.variant_hash, a.error_class, a.outcome
@@ -145,6 +147,7 @@ SELECT e.run_id, e.variant, e.variant_hash, t.name AS tool,
   count(t.schema_error) AS schema_errors,
   count(t.blocked_by) AS blocked,
   count(*) FILTER (t.repaired) AS repaired,
+  sum(t.duration_ms)::BIGINT AS total_ms,
   quantile_cont(t.duration_ms, 0.5) AS p50,
   quantile_cont(t.duration_ms, 0.95) AS p95
 FROM tool_calls t
@@ -167,6 +170,9 @@ type tables struct {
 	outcomes  []Outcome
 	failures  []Failure
 	tools     []toolRow
+	unscored  []Unscored
+	turns     []Turns
+	latency   []Latency
 }
 
 func load(ctx context.Context, db *query.DB) (t tables, err error) {
@@ -185,6 +191,9 @@ func load(ctx context.Context, db *query.DB) (t tables, err error) {
 	read("outcomes", func() (err error) { t.outcomes, err = query.Select[Outcome](ctx, db, outcomesSQL); return })
 	read("failures", func() (err error) { t.failures, err = query.Select[Failure](ctx, db, failuresSQL); return })
 	read("tool calls", func() (err error) { t.tools, err = query.Select[toolRow](ctx, db, toolsSQL); return })
+	read("rewards", func() (err error) { t.unscored, err = query.Select[Unscored](ctx, db, unscoredSQL); return })
+	read("turns", func() (err error) { t.turns, err = query.Select[Turns](ctx, db, turnsSQL); return })
+	read("times", func() (err error) { t.latency, err = query.Select[Latency](ctx, db, latencySQL); return })
 	t.sort()
 	return t, err
 }
@@ -202,6 +211,9 @@ func (t *tables) sort() {
 	sortRows(t.outcomes, place, func(o Outcome) Key { return o.Key })
 	sortRows(t.failures, place, func(f Failure) Key { return f.Key })
 	sortRows(t.tools, place, func(t toolRow) Key { return t.Key })
+	sortRows(t.unscored, place, func(u Unscored) Key { return u.Key })
+	sortRows(t.turns, place, func(t Turns) Key { return t.Key })
+	sortRows(t.latency, place, func(l Latency) Key { return l.Key })
 }
 
 func sortRows[T any](rows []T, place map[string]int, key func(T) Key) {

@@ -31,9 +31,13 @@ type Report struct {
 	RewardRange metric.Interval `json:"reward_range"`
 	Total       Variant         `json:"total"` // over all runs and variants
 	Variants    []Variant       `json:"variants"`
+	Sources     []Source        `json:"sources"` // of each variant
 	Outcomes    []Outcome       `json:"outcomes"`
+	Unscored    []Unscored      `json:"unscored"`
 	Failures    []Failure       `json:"failures"`
 	Tools       []Tool          `json:"tools"`
+	Turns       []Turns         `json:"turns"`
+	Latency     []Latency       `json:"latency"`
 	Time        []Time          `json:"time"`
 }
 
@@ -139,6 +143,9 @@ type Failure struct {
 	Attempts   int    `json:"attempts"`
 	Episodes   int    `json:"episodes"` // that had such an attempt
 	Final      int    `json:"final"`    // whose current attempt it is
+	// Message is of one of them; Examples are ids of episodes, the first few.
+	Message  *string  `json:"message"`
+	Examples []string `json:"examples"`
 }
 
 // Tool is how the calls of one tool went, in the current attempts.
@@ -151,6 +158,7 @@ type Tool struct {
 	SchemaErrors int       `json:"schema_errors"`
 	Blocked      int       `json:"blocked"`
 	Repaired     int       `json:"repaired"`
+	TotalMS      int64     `json:"total_ms"`
 	DurationMS   Quantiles `json:"duration_ms"`
 }
 

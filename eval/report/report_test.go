@@ -68,3 +68,24 @@ func TestWrite(t *testing.T) {
 		t.Error("a report was written as parquet")
 	}
 }
+
+// TestSourcesAreToldApart: what several sources have in common hides what they
+// do not; of one source the table would say nothing new.
+func TestSourcesAreToldApart(t *testing.T) {
+	const title = "Passes by source of tasks"
+	r := recorded(t, "two_runs.json")
+	if text := write(t, r, table.Table); strings.Contains(text, title) {
+		t.Errorf("one source has a table of its own:\n%s", text)
+	}
+	half := 0.5
+	r.Sources = []report.Source{
+		{Key: r.Variants[0].Key, Dataset: "sums", Episodes: 4, Scored: 4, Passed: 2, PassRate: &half},
+		{Key: r.Variants[0].Key, Dataset: "words", Episodes: 2, Missing: 2},
+	}
+	text := strings.Join(strings.Fields(write(t, r, table.Table)), " ")
+	for _, want := range []string{title, "good sums 4 4 0 2 50.0 % - - -", "good words 2 0 2 0 - - - -"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in:\n%s", want, text)
+		}
+	}
+}

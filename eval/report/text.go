@@ -31,8 +31,9 @@ func heads(names ...string) []table.Column {
 func (r *Report) writeText(w io.Writer) error {
 	labels := newLabels(r)
 	grids := []grid{
-		r.runGrid(), r.passGrid(labels), r.costGrid(labels), r.powerGrid(labels),
-		r.outcomeGrid(labels), r.failureGrid(labels), r.toolGrid(labels), r.timeGrid(labels),
+		r.runGrid(), r.passGrid(labels), r.sourceGrid(labels), r.powerGrid(labels), r.costGrid(labels),
+		r.outcomeGrid(labels), r.unscoredGrid(labels), r.failureGrid(labels), r.turnGrid(labels),
+		r.toolGrid(labels), r.latencyGrid(labels), r.timeGrid(labels),
 	}
 	before := ""
 	for _, g := range grids {
@@ -140,14 +141,13 @@ func bounds(v Variant, i *metric.Interval) *metric.Interval {
 }
 
 func (r *Report) costGrid(l labels) grid {
-	g := grid{title: "Cost, tokens and latency", columns: heads("variant", ">attempts", ">cost", ">per pass",
-		">input", ">cached", ">output", ">aux", ">p50", ">p95")}
+	g := grid{title: "Cost and tokens of all attempts", columns: heads("variant", ">attempts", ">cost", ">per pass",
+		">input", ">cache read", ">cache write", ">output", ">judges and users")}
 	for _, v := range r.withTotal() {
 		t := v.Tokens
 		g.rows = append(g.rows, []any{
 			l.of(v.Key), v.Attempts, cost(v), money(v.CostPerPassUSD),
-			t.Input + t.CacheWrite, t.CacheRead, t.Output, t.AuxInput + t.AuxOutput,
-			millis(v.WorkingMS.P50), millis(v.WorkingMS.P95),
+			t.Input, t.CacheRead, t.CacheWrite, t.Output, t.AuxInput + t.AuxOutput,
 		})
 	}
 	return g
@@ -212,19 +212,19 @@ func (r *Report) outcomeGrid(l labels) grid {
 }
 
 func (r *Report) failureGrid(l labels) grid {
-	g := grid{title: "Failures by class, over all attempts", columns: heads("variant", "error class", "outcome", ">attempts", ">episodes", ">final")}
+	g := grid{title: "Failures by class, over all attempts", columns: heads("variant", "error class", "outcome", ">attempts", ">episodes", ">final", "examples", "message")}
 	for _, f := range r.Failures {
-		g.rows = append(g.rows, []any{l.of(f.Key), f.ErrorClass, f.Outcome, f.Attempts, f.Episodes, f.Final})
+		g.rows = append(g.rows, []any{l.of(f.Key), f.ErrorClass, f.Outcome, f.Attempts, f.Episodes, f.Final, shortIDs(f.Examples), orDash(f.Message, "%s")})
 	}
 	return g
 }
 
 func (r *Report) toolGrid(l labels) grid {
-	g := grid{title: "Tools", columns: heads("variant", "tool", ">calls", ">errors", ">error rate", ">bad arguments", ">blocked", ">repaired", ">p50", ">p95")}
+	g := grid{title: "Tools", columns: heads("variant", "tool", ">calls", ">errors", ">error rate", ">bad arguments", ">blocked", ">repaired", ">p50", ">p95", ">in all")}
 	for _, t := range r.Tools {
 		g.rows = append(g.rows, []any{
 			l.of(t.Key), t.Tool, t.Calls, t.Errors, percent(&t.ErrorRate), t.SchemaErrors, t.Blocked, t.Repaired,
-			millis(t.DurationMS.P50), millis(t.DurationMS.P95),
+			millis(t.DurationMS.P50), millis(t.DurationMS.P95), whole(t.TotalMS),
 		})
 	}
 	return g
@@ -298,6 +298,8 @@ func millis(v *float64) string {
 	}
 	d := time.Duration(*v * float64(time.Millisecond))
 	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.2f s", d.Seconds())
 	case d < 10*time.Minute:

@@ -41,9 +41,13 @@ func (r *Report) writeJSONL(w io.Writer) error {
 		line(&b, "total", r.Total),
 		lines(&b, "runs", r.Runs),
 		lines(&b, "variants", r.Variants),
+		lines(&b, "sources", r.Sources),
 		lines(&b, "outcomes", r.Outcomes),
+		lines(&b, "unscored", r.Unscored),
 		lines(&b, "failures", r.Failures),
 		lines(&b, "tools", r.Tools),
+		lines(&b, "turns", r.Turns),
+		lines(&b, "latency", r.Latency),
 		lines(&b, "time", r.Time),
 	)
 	if err != nil {
