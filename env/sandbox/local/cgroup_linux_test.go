@@ -76,17 +76,20 @@ func TestCgroupPlaces(t *testing.T) {
 	}
 }
 
+// limitCase is a sandbox of a kind with cgroups of one version.
+type limitCase struct {
+	name    string
+	version int
+	kind    kind
+	memory  int64
+	pids    int
+	want    map[string]string // what its files hold
+}
+
 // TestLimitFiles sees what is written into cgroups of either version. In version
 // 2 the limits are those of one cgroup.
 func TestLimitFiles(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		version int
-		kind    kind
-		memory  int64
-		pids    int
-		want    map[string]string
-	}{
+	for _, c := range []limitCase{
 		{
 			name: "version 1", version: 1, kind: kind{memory: true, pids: true}, memory: 1 << 20, pids: 7,
 			want: map[string]string{
@@ -107,54 +110,69 @@ func TestLimitFiles(t *testing.T) {
 		},
 		{name: "nothing", version: 2, want: map[string]string{}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			top := t.TempDir()
-			of := func(at controller) parent {
-				dir := filepath.Join(top, at.name)
-				if c.version == 2 {
-					dir = filepath.Join(top, "all")
-				}
-				if err := os.MkdirAll(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				return parent{controller: at, version: c.version, dir: dir}
-			}
-			all := &cgroups{memory: of(memoryController()), pids: of(pidsController())}
-			g, err := all.newGroup("one", c.kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, dir := range g.dirs { // what the kernel puts there
-				for _, p := range []parent{all.memory, all.pids} {
-					for _, name := range p.files[c.version] {
-						if filepath.Dir(dir) == p.dir {
-							writeAll(t, filepath.Join(dir, name), "max")
-						}
-					}
-				}
-			}
-			if err := g.limit(c.memory, c.pids); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, contents(t, top)); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
-			held := []string{g.holds(all.memory, 1), g.holds(all.pids, 1)}
-			for _, dir := range g.dirs {
-				writeAll(t, filepath.Join(dir, "cgroup.procs"), "1\n23\n")
-			}
-			held = append(held, g.holds(all.memory, 1), g.holds(all.pids, 23), g.holds(all.pids, 2))
-			want := []string{"", "", "", "", ""}
-			if c.kind.memory {
-				want[2] = fmt.Sprintf("cgroup%d", c.version)
-			}
-			if c.kind.pids {
-				want[3] = fmt.Sprintf("cgroup%d", c.version)
-			}
-			if diff := cmp.Diff(want, held); diff != "" {
-				t.Errorf("what is held without and with processes (-want +got):\n%s", diff)
-			}
-		})
+		t.Run(c.name, func(t *testing.T) { c.check(t) })
+	}
+}
+
+func (c limitCase) check(t *testing.T) {
+	t.Helper()
+	top := t.TempDir()
+	all := fakeCgroups(t, top, c.version)
+	g, err := all.newGroup("one", c.kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range g.dirs {
+		fill(t, dir, all.memory)
+		fill(t, dir, all.pids)
+	}
+	if err := g.limit(c.memory, c.pids); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c.want, contents(t, top)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	mechanism := map[bool]string{true: fmt.Sprintf("cgroup%d", c.version)}
+	checkHeld(t, g, 23, "", "") // nobody is in it
+	for _, dir := range g.dirs {
+		writeAll(t, filepath.Join(dir, "cgroup.procs"), "1\n23\n")
+	}
+	checkHeld(t, g, 23, mechanism[c.kind.memory], mechanism[c.kind.pids])
+	checkHeld(t, g, 2, "", "")
+}
+
+func checkHeld(t *testing.T, g *group, pid int, memory, pids string) {
+	t.Helper()
+	got := []string{g.holds(g.of.memory, pid), g.holds(g.of.pids, pid)}
+	if diff := cmp.Diff([]string{memory, pids}, got); diff != "" {
+		t.Errorf("memory and pids of process %d are held by (-want +got):\n%s", pid, diff)
+	}
+}
+
+// fakeCgroups are directories instead of cgroups.
+func fakeCgroups(t *testing.T, top string, version int) *cgroups {
+	t.Helper()
+	fake := func(c controller) parent {
+		dir := filepath.Join(top, c.name)
+		if version == 2 {
+			dir = filepath.Join(top, "all")
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return parent{controller: c, version: version, dir: dir}
+	}
+	return &cgroups{memory: fake(memoryController()), pids: fake(pidsController())}
+}
+
+// fill puts into a cgroup what the kernel would put there for a controller.
+func fill(t *testing.T, dir string, p parent) {
+	t.Helper()
+	if filepath.Dir(dir) != p.dir {
+		return
+	}
+	for _, name := range p.files[p.version] {
+		writeAll(t, filepath.Join(dir, name), "max")
 	}
 }
 
