@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -26,11 +27,19 @@ type verdict struct {
 
 // player is a policy that an audit plays tasks with, once each.
 type player struct {
-	name   string
-	model  string                  // scripted
-	script string                  // of terminal tasks, played in the model's place; "": none
-	plays  func(dataset.Task) bool // nil: every task
-	must   *float64                // the reward that it has to get; nil: any
+	name   string                    // "": that of the script
+	model  string                    // scripted
+	script func(dataset.Task) string // of terminal tasks, played in the model's place; nil: none
+	plays  func(dataset.Task) bool   // nil: every task
+	must   *float64                  // the reward that it has to get; nil: any
+}
+
+// called is the player's name in verdicts on a task.
+func (p player) called(t dataset.Task) string {
+	if p.name == "" {
+		return p.script(t)
+	}
+	return p.name
 }
 
 // auditor plays the tasks of a config. It is the sink of its players' runs.
@@ -53,7 +62,7 @@ func (a *auditor) audit(ctx context.Context) ([]verdict, error) {
 	}
 	for _, p := range players {
 		if err := a.play(ctx, p); err != nil {
-			return nil, fmt.Errorf("playing %s: %w", p.name, err)
+			return nil, fmt.Errorf("playing %s: %w", cmp.Or(p.name, "near-misses"), err)
 		}
 	}
 	all := make([]verdict, 0, len(a.byTask))
@@ -69,28 +78,30 @@ func (a *auditor) players(ctx context.Context) ([]player, error) {
 	if err != nil {
 		return nil, err
 	}
-	scripts, err := a.nearMisses(ctx, cfg)
+	most, err := a.mostNearMisses(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	sources := cfg.Sources()
 	scripted := func(t dataset.Task) bool { return sources[t.Source].Env == terminalEnv }
+	solution := func(dataset.Task) string { return terminal.Solution }
 	one, zero := 1.0, 0.0
-	players := make([]player, 0, 4+len(scripts))
+	players := make([]player, 0, 4+most)
 	if slices.ContainsFunc(sources, func(s configs.Source) bool { return s.Env != terminalEnv }) {
 		other := func(t dataset.Task) bool { return !scripted(t) }
 		players = append(players, player{name: "oracle", model: "scripted/oracle", plays: other, must: &one})
 	}
 	if slices.ContainsFunc(sources, func(s configs.Source) bool { return s.Env == terminalEnv }) {
-		players = append(players, player{name: "oracle", model: "scripted/null", script: terminal.Solution, plays: scripted, must: &one})
+		players = append(players, player{name: "oracle", model: "scripted/null", script: solution, plays: scripted, must: &one})
 	}
 	players = append(players,
 		player{name: "null", model: "scripted/null", must: &zero},
 		player{name: "random", model: "scripted/random"},
 	)
-	for _, script := range scripts {
-		has := func(t dataset.Task) bool { return scripted(t) && slices.Contains(terminal.NearMisses(t), script) }
-		players = append(players, player{name: script, model: "scripted/null", script: script, plays: has, must: &zero})
+	for i := range most {
+		has := func(t dataset.Task) bool { return scripted(t) && len(terminal.NearMisses(t)) > i }
+		script := func(t dataset.Task) string { return terminal.NearMisses(t)[i] }
+		players = append(players, player{model: "scripted/null", script: script, plays: has, must: &zero})
 	}
 	return players, nil
 }
@@ -98,22 +109,21 @@ func (a *auditor) players(ctx context.Context) ([]player, error) {
 // terminalEnv is the env whose tasks have scripts.
 const terminalEnv = "terminal"
 
-// nearMisses are the names of all near-misses that any task has, sorted.
-func (a *auditor) nearMisses(ctx context.Context, cfg *configs.Run) ([]string, error) {
+// mostNearMisses is how many near-misses a task has at most. One player plays one
+// of each task.
+func (a *auditor) mostNearMisses(ctx context.Context, cfg *configs.Run) (most int, err error) {
 	list, err := openSources(ctx, cfg, nil, a.std)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	var all []string
 	for t, err := range a.shard.Of(list.tasks()) {
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		all = append(all, terminal.NearMisses(t)...)
+		most = max(most, len(terminal.NearMisses(t)))
 	}
 	list.warn(a.std.log)
-	slices.Sort(all)
-	return slices.Compact(all), nil
+	return most, nil
 }
 
 // play runs the tasks with one player. Nothing is recorded but the verdicts.
@@ -152,7 +162,7 @@ func (a *auditor) play(ctx context.Context, p player) error {
 // direct has the worlds of terminal tasks play the player's script.
 func (p player) direct(cells []runner.Cell) (err error) {
 	for i, c := range cells {
-		if p.script != "" && c.Variant.Env == terminalEnv {
+		if p.script != nil && c.Variant.Env == terminalEnv {
 			if cells[i].Env, err = terminal.Scripted(c.Env, p.script); err != nil {
 				return err
 			}
@@ -191,7 +201,7 @@ func (a *auditor) Write(_ context.Context, trs []*dataset.Trajectory) error {
 			v = &verdict{Task: tr.Episode.Task.ID, OK: true, Rewards: map[string]*float64{}}
 			a.byTask[v.Task] = v
 		}
-		v.Rewards[a.player.name] = tr.Reward
+		v.Rewards[a.player.called(tr.Episode.Task)] = tr.Reward
 		if why := a.player.complaint(tr); why != "" {
 			v.OK, v.Why = false, append(v.Why, a.std.secrets.mask(why))
 		}
@@ -206,9 +216,9 @@ func (a *auditor) Rewards(context.Context, []dataset.LateReward) error { return 
 func (p player) complaint(tr *dataset.Trajectory) string {
 	switch {
 	case tr.Reward == nil:
-		return strings.TrimSpace(fmt.Sprintf("%s got no reward: %s %s", p.name, tr.ExitReason, tr.Error))
+		return strings.TrimSpace(fmt.Sprintf("%s got no reward: %s %s", p.called(tr.Episode.Task), tr.ExitReason, tr.Error))
 	case p.must != nil && *tr.Reward != *p.must:
-		return fmt.Sprintf("%s got %g and must get %g%s", p.name, *tr.Reward, *p.must, explained(tr))
+		return fmt.Sprintf("%s got %g and must get %g%s", p.called(tr.Episode.Task), *tr.Reward, *p.must, explained(tr))
 	default:
 		return ""
 	}

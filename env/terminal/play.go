@@ -28,29 +28,34 @@ func NearMisses(t dataset.Task) []string {
 	return scripts
 }
 
-// Scripted is a factory of [New]'s, but its worlds play a script of their task in
-// the agent's place before they begin: all that is left for an agent is to say
-// that it is done. The script's folder is uploaded next to where the tests will
-// lie, as /solution or /wrong. A task without the script is at fault.
-func Scripted(f env.Factory, file string) (env.Factory, error) {
+// Scripted is a factory of [New]'s, but its worlds play the script of their task
+// that choose names in the agent's place before they begin: all that is left for
+// an agent is to say that it is done. The script's folder is uploaded next to
+// where the tests will lie, as /solution or /wrong. A task without the script is
+// at fault. Calls of choose may overlap; where it names none, nothing is played.
+func Scripted(f env.Factory, choose func(dataset.Task) string) (env.Factory, error) {
 	own, ok := f.(factory)
 	if !ok {
 		return nil, errors.New("playing a script: the env is not a terminal")
 	}
-	own.script = file
+	own.choose = choose
 	return own, nil
 }
 
 // play runs the script as the agent would: what it leaves is what counts, not
 // how it exits.
 func (w *world) play(ctx context.Context) error {
-	if w.script == "" {
+	if w.choose == nil {
 		return nil
 	}
-	if _, err := fs.Stat(w.ep.Task.Files, w.script); err != nil {
-		return taskError(w.ep, "it has no %s", w.script)
+	file := w.choose(w.ep.Task)
+	if file == "" {
+		return nil
 	}
-	folder, name := path.Split(w.script)
+	if _, err := fs.Stat(w.ep.Task.Files, file); err != nil {
+		return taskError(w.ep, "it has no %s", file)
+	}
+	folder, name := path.Split(file)
 	dir := w.box.Info().Path("/" + path.Clean(folder))
 	if err := upload(ctx, w.box, dir, w.ep.Task.Files, path.Clean(folder)); err != nil {
 		return fmt.Errorf("putting %s of task %q into the sandbox: %w", folder, w.ep.Task.ID, err)
@@ -61,7 +66,7 @@ func (w *world) play(ctx context.Context) error {
 	maps.Copy(cmd.Env, w.lines[forSolution])
 	result, err := w.box.Exec(ctx, cmd)
 	if err == nil && result.TimedOut {
-		return taskError(w.ep, "%s ran for more than %v", w.script, cmd.Timeout)
+		return taskError(w.ep, "%s ran for more than %v", file, cmd.Timeout)
 	}
 	return err
 }

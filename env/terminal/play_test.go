@@ -37,7 +37,7 @@ func newTask(id, test string, params dataset.TerminalParams, files ...string) da
 // scripted is f, but a script of the task is played.
 func scripted(t *testing.T, f env.Factory, file string) env.Factory {
 	t.Helper()
-	f, err := terminal.Scripted(f, file)
+	f, err := terminal.Scripted(f, func(dataset.Task) string { return file })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func New(setup env.Setup) (env.Factory, error) {
 type factory struct {
 	setup  env.Setup
 	params params
-	script string // see Scripted
+	choose func(dataset.Task) string // see Scripted; nil: none
 }
 
 func (f factory) New() (env.Env, error)     { return &world{factory: f}, nil }
