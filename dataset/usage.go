@@ -1,5 +1,7 @@
 package dataset
 
+import "math"
+
 // Usage counts the tokens of a model call in four disjoint counters. A
 // provider whose prompt count includes cached tokens is normalised by its
 // adapter.
@@ -29,6 +31,26 @@ func (u *Usage) Add(v Usage) {
 	}
 }
 
+// Spend is an amount of what model calls use. Where it bounds something, a part
+// that cannot be bounded is 0.
+type Spend struct {
+	NanoUSD int64 `json:"nanousd"`
+	Tokens  int64 `json:"tokens"`
+}
+
+// Add adds o to b and stays at the largest number where the sum is larger.
+func (b *Spend) Add(o Spend) {
+	b.NanoUSD = addCapped(b.NanoUSD, o.NanoUSD)
+	b.Tokens = addCapped(b.Tokens, o.Tokens)
+}
+
+func addCapped(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
 // CallPhase tells which of a model call's two journal lines a [Call] is.
 type CallPhase string
 
@@ -47,6 +69,7 @@ type Call struct {
 	Agent    string   // AgentPolicy, or who else pays: judge, user_sim, ...
 	Episode  *Episode // whose call it is; of its Task only the identity is recorded
 	AtUnixUS int64    // microseconds since the epoch
+	Most     Spend    // what one try of it may use at most
 
 	// The rest is of CallEnd.
 	Usage       *Usage // nil: none was reported
@@ -63,6 +86,7 @@ type Books struct {
 	CostKnown  int64  // nano-dollars, over all priced calls of the policy
 	Unpriced   int    // calls with usage and without price
 	Unreported int    // tries cut off before their usage came
+	Lost       Spend  // what those may have used at most
 	Aux        Usage  // judges, summaries, simulated users
 	AuxCost    *int64 // nano-dollars; nil when there was no auxiliary call or one is unpriced
 	auxUnknown bool
@@ -76,6 +100,9 @@ func (b *Books) Add(c Call) {
 	}
 	b.Requests++
 	b.Unreported += c.Unreported
+	for range c.Unreported {
+		b.Lost.Add(c.Most)
+	}
 	if c.Usage == nil {
 		return
 	}
@@ -121,6 +148,7 @@ func (b *Books) Merge(o Books) {
 	b.CostKnown += o.CostKnown
 	b.Unpriced += o.Unpriced
 	b.Unreported += o.Unreported
+	b.Lost.Add(o.Lost)
 	b.Aux.Add(o.Aux)
 	switch {
 	case b.auxUnknown || o.auxUnknown:

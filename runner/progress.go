@@ -147,7 +147,7 @@ func (r *Runner) Progress() Progress {
 func addSpent(sum *store.Tally, t store.Tally) {
 	addTally(sum, store.Tally{
 		Attempts: t.Attempts, Usage: t.Usage, CostKnown: t.CostKnown,
-		CostUnknown: t.CostUnknown, Unreported: t.Unreported,
+		CostUnknown: t.CostUnknown, Unreported: t.Unreported, Lost: t.Lost,
 	})
 }
 

@@ -7,12 +7,13 @@ import (
 )
 
 // Spent is what all attempts in an index used and cost, as a run's budget
-// counts it.
+// counts it: unreported calls by what they may have used at most, as the gate
+// of the invocation that made them did.
 func Spent(ix *store.Index) model.Spend {
-	var s model.Spend
+	var s dataset.Spend
 	for _, t := range ix.Tallies() {
-		s.NanoUSD += t.CostKnown
-		s.Tokens += t.Usage.Total()
+		s.Add(dataset.Spend{NanoUSD: t.CostKnown, Tokens: t.Usage.Total()})
+		s.Add(t.Lost)
 	}
 	return s
 }
@@ -63,4 +64,5 @@ func addTally(sum *store.Tally, t store.Tally) {
 	sum.CostKnown += t.CostKnown
 	sum.CostUnknown += t.CostUnknown
 	sum.Unreported += t.Unreported
+	sum.Lost.Add(t.Lost)
 }

@@ -4,16 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/talaria-run/talaria/dataset"
 )
 
 // Spend is an amount of the run's budget.
-type Spend struct {
-	NanoUSD int64
-	Tokens  int64
-}
+type Spend = dataset.Spend
 
 // Budget is what a run may spend. Its methods are safe for concurrent use.
 type Budget interface {
@@ -67,7 +63,9 @@ func (g *gated) worst(req *Request) Spend {
 	if !known {
 		cost = 0
 	}
-	return Spend{NanoUSD: cost, Tokens: addCapped(in, out)}
+	most := Spend{NanoUSD: cost, Tokens: in}
+	most.Add(Spend{Tokens: out})
+	return most
 }
 
 func (g *gated) actual(resp *Response, worst Spend) Spend {
@@ -80,8 +78,7 @@ func (g *gated) actual(resp *Response, worst Spend) Spend {
 		s.NanoUSD = *resp.CostNanoUSD
 	}
 	for range resp.Unreported {
-		s.Tokens = addCapped(s.Tokens, worst.Tokens)
-		s.NanoUSD = addCapped(s.NanoUSD, worst.NanoUSD)
+		s.Add(worst)
 	}
 	return s
 }
@@ -134,11 +131,4 @@ func maxRate(rates ...*int64) *int64 {
 		}
 	}
 	return dearest
-}
-
-func addCapped(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }

@@ -89,6 +89,7 @@ type Response struct {
 	// Unreported counts tries that may have been paid for and whose usage
 	// never came: cut off after the request had left, or answered without it.
 	Unreported int
+	Most       Spend         // what one try may have used at most, where a [Gate] is within [Record]
 	Tries      []Try         // the failed ones and the pauses, in order
 	Paused     time.Duration // time in Tries that was waiting, which stops the episode's clock
 }

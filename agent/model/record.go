@@ -18,6 +18,7 @@ type CallSink interface {
 type recorder struct {
 	inner Model
 	calls CallSink
+	gate  *gated // tells what a call may use at most; nil: nobody knows
 }
 
 // Record writes two lines about each call: one before anything of it leaves,
@@ -25,29 +26,35 @@ type recorder struct {
 // be written is not made. The second line is written whatever became of the
 // call, also when ctx is done.
 func Record(inner Model, calls CallSink) Model {
-	return &recorder{inner: inner, calls: calls}
+	gate, _ := As[*gated](inner)
+	return &recorder{inner: inner, calls: calls, gate: gate}
 }
 
 func (r *recorder) Unwrap() Model { return r.inner }
 
 func (r *recorder) Generate(ctx context.Context, req Request) (resp Response, err error) {
-	wait, err := r.begin(ctx, &req)
+	var most Spend
+	if r.gate != nil {
+		most = r.gate.worst(&req)
+	}
+	wait, err := r.begin(ctx, &req, most)
 	if err != nil {
 		return Response{}, err
 	}
 	resp, err = r.inner.Generate(ctx, req)
 	resp.waitedBefore(wait)
+	resp.Most = most
 	if lost := r.end(ctx, &req, &resp, err); lost != nil {
 		err = errors.Join(err, lost)
 	}
 	return resp, err
 }
 
-func (r *recorder) begin(ctx context.Context, req *Request) (Try, error) {
+func (r *recorder) begin(ctx context.Context, req *Request, most Spend) (Try, error) {
 	wait, err := stall(ctx, func() error {
 		return r.calls.Call(ctx, dataset.Call{
 			Phase: dataset.CallStart, CallID: req.CallID, Agent: req.Agent,
-			Episode: req.Episode, AtUnixUS: time.Now().UnixMicro(),
+			Episode: req.Episode, AtUnixUS: time.Now().UnixMicro(), Most: most,
 		})
 	})
 	if err != nil {
@@ -71,7 +78,7 @@ func (r *recorder) end(ctx context.Context, req *Request, resp *Response, err er
 func EndOf(req *Request, resp *Response, err error) dataset.Call {
 	return dataset.Call{
 		Phase: dataset.CallEnd, CallID: req.CallID, Agent: req.Agent,
-		Episode: req.Episode, AtUnixUS: time.Now().UnixMicro(),
+		Episode: req.Episode, AtUnixUS: time.Now().UnixMicro(), Most: resp.Most,
 		Usage: resp.Usage, CostNanoUSD: resp.CostNanoUSD, Unreported: resp.Unreported,
 		ErrorClass: ClassOf(err),
 	}

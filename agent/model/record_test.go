@@ -81,7 +81,7 @@ func TestRecord(t *testing.T) {
 func wantLines(t *testing.T, got []dataset.Call, end dataset.Call) {
 	t.Helper()
 	end.Phase = dataset.CallEnd
-	start := dataset.Call{Phase: dataset.CallStart, CallID: end.CallID, Agent: end.Agent, Episode: end.Episode}
+	start := dataset.Call{Phase: dataset.CallStart, CallID: end.CallID, Agent: end.Agent, Episode: end.Episode, Most: end.Most}
 	if diff := cmp.Diff([]dataset.Call{start, end}, got, cmpopts.IgnoreFields(dataset.Call{}, "AtUnixUS")); diff != "" {
 		t.Fatalf("lines (-want +got):\n%s", diff)
 	}

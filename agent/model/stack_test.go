@@ -129,6 +129,11 @@ func compareCall(t *testing.T, entries []lab.Entry, lines []dataset.Call, got mo
 	last := entries[len(entries)-1]
 	usage, unreported, failed := told(entries)
 	end := dataset.Call{CallID: last.CallID, Agent: dataset.AgentPolicy, Usage: usage, Unreported: unreported, ErrorClass: model.ClassOf(err)}
+	asked := modeltest.Ask(last.CallID)
+	end.Most = lines[0].Most
+	if bytes := int64(len(asked.Messages[0].Content)); end.Most.Tokens <= bytes || end.Most.NanoUSD < end.Most.Tokens {
+		t.Errorf("call %s may use %+v at most, for a prompt of more than %d bytes at 1 nano-dollar a token", last.CallID, end.Most, bytes)
+	}
 	if usage != nil {
 		cost, _ := rates.Cost(*usage)
 		end.CostNanoUSD = &cost

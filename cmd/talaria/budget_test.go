@@ -10,6 +10,7 @@ import (
 	"github.com/talaria-run/talaria/agent/model/lab"
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/dataset/store"
+	"github.com/talaria-run/talaria/runner"
 )
 
 // spentIn is what a lab would bill: its tokens, and their cost at the prices of
@@ -134,4 +135,41 @@ func TestCostNeedsBounds(t *testing.T) {
 	_, stderr = mustExit(t, 2, "run", config, "-m", "openai/unpriced", "--set", "agent.sampling.max_tokens=100")
 	wantTexts(t, stderr, config+":10: limits.run.cost_usd: the price of openai/unpriced is not known",
 		"name a file with its price under prices, or remove the limit")
+}
+
+// TestRunBudgetAfterKill kills a run with calls in flight, which may have been
+// paid for: a resume counts them by what they may have used at most.
+func TestRunBudgetAfterKill(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, lab.Script{LatencyMinMS: 60_000, LatencyMaxMS: 60_000})
+	config := labConfig(t, l.base, 8, "limits: {concurrency: {episodes: 4}}\n")
+	dir := filepath.Join(t.TempDir(), "run")
+	p := start(t, "run", config, "--out", dir, "--set", "agent.sampling.max_tokens=200")
+	until(t, "four calls are in flight", func() bool { return len(l.Ledger()) == 4 })
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.wait(t)
+	l.renew(t, lab.Script{})
+	st, err := store.Open(dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent := runner.Spent(st.Index())
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if least := int64(4 * 200); spent.Tokens <= least || spent.NanoUSD <= 3000*least {
+		t.Errorf("four calls may have used %+v, want more than their replies at most", spent)
+	}
+	for _, limit := range []string{
+		fmt.Sprintf("limits.run.tokens=%d", spent.Tokens+300),
+		fmt.Sprintf("limits.run.cost_usd=%g", float64(spent.NanoUSD)/1e9+0.0001),
+	} {
+		mustExit(t, 4, "resume", dir, "--set", limit)
+	}
+	if n := len(l.Ledger()); n != 0 {
+		t.Errorf("%d requests though what was in flight may have used the budget up", n)
+	}
+	mustExit(t, 0, "resume", dir, "--set", fmt.Sprintf("limits.run.tokens=%d", 100*spent.Tokens), "--set", "limits.run.cost_usd=9")
 }

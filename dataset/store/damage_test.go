@@ -275,6 +275,8 @@ func killedCalls(t *testing.T, ep *dataset.Episode) *memFS {
 	for n := range 3 {
 		start, end := sampleCalls(ep, n)
 		end.Unreported = n
+		start.Most = dataset.Spend{NanoUSD: 5000, Tokens: 50}
+		end.Most = start.Most
 		for _, c := range []dataset.Call{start, end} {
 			if n == 2 && c.Phase == dataset.CallEnd {
 				break
@@ -303,6 +305,11 @@ func TestKilledAttempt(t *testing.T) {
 		t.Errorf("spent = %+v", spent)
 	}
 	mustClose(t, s)
+	s = mustOpen(t, crashDir, Options{FS: fsys})
+	if lost := s.Index().Tallies()[0].Lost; lost != (dataset.Spend{NanoUSD: 10_000, Tokens: 100}) {
+		t.Errorf("two unreported calls may have used %+v", lost)
+	}
+	mustClose(t, s)
 	rows := allRows(t, fsys, crashDir)
 	if len(rows.Attempts) != 1 || len(rows.Spans) != 3 {
 		t.Fatalf("%d attempts and %d spans, want 1 and 3", len(rows.Attempts), len(rows.Spans))
@@ -314,7 +321,7 @@ func TestKilledAttempt(t *testing.T) {
 		RunID: sampleRun().RunID, EpisodeID: ep.ID, Outcome: string(dataset.OutcomeOperator), ExitReason: string(dataset.ExitKilled),
 		Error: rows.Attempts[0].Error, RewardRule: dataset.RuleNone, PassRule: dataset.RulePassAt,
 		Requests: 3, InputTokens: 10 + 11, OutputTokens: 10, CostKnownNanoUSD: 2001, UnreportedCalls: 2, CostStatus: costPartial,
-		StartedAt: first, EndedAt: first + 2_000_000, TotalMS: 2000, Extra: "{}",
+		StartedAt: first, EndedAt: first + 2_000_000, TotalMS: 2000, Extra: `{"unreported_at_most":{"nanousd":10000,"tokens":100}}`,
 	}
 	f.identity(&want, ep, f.variants[v.Hash])
 	if diff := cmp.Diff(want, rows.Attempts[0], cmpopts.EquateEmpty()); diff != "" {

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/talaria-run/talaria/dataset"
@@ -109,7 +111,7 @@ func (f *flattener) attempt(tr *dataset.Trajectory, v *variant) AttemptRow {
 	a.StartedAt, a.EndedAt = micros(tr.StartedAt), micros(tr.EndedAt)
 	a.SandboxBackend, a.SandboxImage = f.clean.opt(tr.SandboxBackend), f.clean.opt(tr.SandboxImage)
 	a.SandboxEnforced = f.clean.list(tr.SandboxEnforced)
-	a.Extra = f.clean.object(tr.Extra)
+	a.Extra = f.clean.object(extraOf(tr))
 	return a
 }
 
@@ -149,6 +151,35 @@ func scalar(tr *dataset.Trajectory) (reward *float64, passed *bool) {
 		return nil, nil
 	}
 	return reward, tr.Passed
+}
+
+// lostKey is the member of the column extra that bounds what the unreported
+// calls of an attempt used.
+const lostKey = "unreported_at_most"
+
+// extraOf is an attempt's extra with that bound, where there is one.
+func extraOf(tr *dataset.Trajectory) map[string]any {
+	lost := tr.Books.Lost
+	if lost == (dataset.Spend{}) {
+		return tr.Extra
+	}
+	extra := maps.Clone(tr.Extra)
+	if extra == nil {
+		extra = map[string]any{}
+	}
+	extra[lostKey] = map[string]any{"tokens": lost.Tokens, "nanousd": lost.NanoUSD}
+	return extra
+}
+
+// lostIn is the bound in a column extra.
+func lostIn(extra string) dataset.Spend {
+	var e struct {
+		Lost dataset.Spend `json:"unreported_at_most"`
+	}
+	if err := json.Unmarshal([]byte(extra), &e); err != nil {
+		return dataset.Spend{} // not an object of ours: nothing is known
+	}
+	return dataset.Spend{NanoUSD: max(e.Lost.NanoUSD, 0), Tokens: max(e.Lost.Tokens, 0)}
 }
 
 // Cost statuses of an attempt.

@@ -116,7 +116,8 @@ func TestCallLineRoundTrip(t *testing.T) {
 	full := CallRow{
 		CallID: "c-0-1", Agent: "policy", AtUS: 12, EpisodeID: "e", Attempt: 1, GroupID: "g", Sample: 2, Epoch: 3,
 		Variant: "m=ü\n", VariantHash: "v", Seed: -5, TaskID: "t\\", TaskHash: "h", Occurrence: 4, Dataset: "d", Split: &split,
-		Usage:   &dataset.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: new(int64(0))},
+		Usage:      &dataset.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: new(int64(0))},
+		MostTokens: 7, MostNanoUSD: 8,
 		StartUS: 5, CostNanoUSD: new(int64(0)), Unreported: 1, ErrorClass: "timeout",
 	}
 	start := full

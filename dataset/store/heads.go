@@ -45,6 +45,14 @@ type attemptHead struct {
 	AuxOutputTokens  int64  `parquet:"aux_output_tokens" json:"aux_output_tokens"`
 	AuxCostNanoUSD   *int64 `parquet:"aux_cost_nanousd,optional" json:"aux_cost_nanousd"`
 	EndedAt          int64  `parquet:"ended_at,timestamp(microsecond)" json:"ended_at"`
+
+	// Extra is read from a part only for attempts with unreported calls.
+	Extra string `parquet:"-" json:"extra"`
+}
+
+// lostHead is what bounds the unreported calls of an attempt.
+type lostHead struct {
+	Extra string `parquet:"extra"`
 }
 
 // rewardHead is what an index needs of a reward's row.
@@ -80,7 +88,13 @@ func (h *attemptHead) books() dataset.Books {
 }
 
 func (h *attemptHead) attempt() Attempt {
+	var lost dataset.Spend
+	if h.UnreportedCalls > 0 && h.Extra != "" {
+		lost = lostIn(h.Extra)
+	}
 	return Attempt{
+		Lost: lost,
+
 		EpisodeID: h.EpisodeID, Attempt: int(h.Attempt), VariantHash: h.VariantHash, ScorerHash: h.ScorerHash,
 		Outcome: dataset.Outcome(h.Outcome), Flags: h.Flags, Reward: h.Reward, Passed: h.Passed,
 		Truncated: h.Truncated, Usage: h.usage(), CostKnown: h.CostKnownNanoUSD,
@@ -135,13 +149,18 @@ func readHeads(fsys FS, dir string, p Part) (*heads, error) {
 	// When the attempts of this part ended that came with a reward: a reward
 	// that is not younger is the attempt's own.
 	ended := map[attemptKey]int64{}
+	unreported := false
 	err := eachRow(fsys, dir, p, tAttempts, func(a *attemptHead) error {
+		unreported = unreported || a.UnreportedCalls > 0
 		if a.Reward != nil {
 			ended[attemptKey{a.EpisodeID, a.Attempt}] = a.EndedAt
 		}
 		h.attempts = append(h.attempts, *a)
 		return nil
 	})
+	if err == nil && unreported {
+		err = h.readLost(fsys, dir, p)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +195,19 @@ func (t *tallier) parts(parts []Part, read func(Part) (*heads, error)) error {
 		}
 	}
 	return nil
+}
+
+// readLost reads what bounds the unreported calls of a part, once more from its
+// beginning: few parts have any, and the others are spared the column.
+func (h *heads) readLost(fsys FS, dir string, p Part) error {
+	at := 0
+	return eachRow(fsys, dir, p, tAttempts, func(l *lostHead) error {
+		if h.attempts[at].UnreportedCalls > 0 {
+			h.attempts[at].Extra = l.Extra
+		}
+		at++
+		return nil
+	})
 }
 
 const readRows = 256

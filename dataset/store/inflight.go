@@ -28,6 +28,7 @@ type callState struct {
 	usage          *dataset.Usage
 	cost           *int64
 	unreported     int
+	most           dataset.Spend
 	errorClass     string
 }
 
@@ -48,6 +49,7 @@ func (f *inflight) note(row *CallRow, kind recordKind) {
 		a.calls = append(a.calls, callState{callID: row.CallID, agent: row.Agent, startUS: cmp.Or(row.StartUS, row.AtUS)})
 		c = &a.calls[len(a.calls)-1]
 	}
+	c.most = dataset.Spend{NanoUSD: row.MostNanoUSD, Tokens: row.MostTokens}
 	if kind == kindCallEnd {
 		c.ended, c.endUS, c.unreported, c.errorClass = true, row.AtUS, row.Unreported, row.ErrorClass
 		c.usage, c.cost = clone(row.Usage), clone(row.CostNanoUSD)
@@ -102,6 +104,7 @@ func (f *inflight) lines(yield func(CallRow, dataset.CallPhase) error) error {
 // line is the line of a call of the attempt that of identifies.
 func (c *callState) line(of CallRow) (CallRow, dataset.CallPhase) {
 	of.CallID, of.Agent, of.AtUS = c.callID, c.agent, c.startUS
+	of.MostTokens, of.MostNanoUSD = c.most.Tokens, c.most.NanoUSD
 	if !c.ended {
 		return of, dataset.CallStart
 	}

@@ -49,7 +49,7 @@ func (a *attemptCalls) killed() *dataset.Trajectory {
 // booked is the call as the books take it: one without an end may have been
 // paid for, and nobody knows how much.
 func (c *callState) booked() dataset.Call {
-	call := dataset.Call{Phase: dataset.CallEnd, CallID: c.callID, Agent: c.agent, AtUnixUS: c.endUS}
+	call := dataset.Call{Phase: dataset.CallEnd, CallID: c.callID, Agent: c.agent, AtUnixUS: c.endUS, Most: c.most}
 	if !c.ended {
 		call.Unreported, call.ErrorClass = 1, string(dataset.ExitKilled)
 		return call
@@ -88,6 +88,7 @@ func (r *CallRow) episode() dataset.Episode {
 func (r *CallRow) identity() CallRow {
 	of := *r
 	of.CallID, of.Agent, of.AtUS, of.StartUS = "", "", 0, 0
+	of.MostTokens, of.MostNanoUSD = 0, 0
 	of.Usage, of.CostNanoUSD, of.Unreported, of.ErrorClass = nil, nil, 0, ""
 	return of
 }

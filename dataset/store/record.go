@@ -49,6 +49,9 @@ type CallRow struct {
 	Dataset     string  `json:"dataset"`
 	Split       *string `json:"split"`
 
+	MostTokens  int64 `json:"most_tokens"` // that one try may use; 0 is not known
+	MostNanoUSD int64 `json:"most_nanousd"`
+
 	// The rest is of a call_end.
 	StartUS     int64          `json:"start_us"` // when the call began, 0 if that is not known here
 	Usage       *dataset.Usage `json:"usage"`
@@ -155,6 +158,10 @@ func appendCall(b []byte, r *CallRow, phase dataset.CallPhase) []byte {
 	b = appendText(b, "dataset", r.Dataset)
 	if r.Split != nil {
 		b = appendText(b, "split", *r.Split)
+	}
+	if r.MostTokens != 0 || r.MostNanoUSD != 0 {
+		b = appendInt(b, "most_tokens", r.MostTokens)
+		b = appendInt(b, "most_nanousd", r.MostNanoUSD)
 	}
 	if phase == dataset.CallEnd {
 		b = appendEnd(b, r)

@@ -22,7 +22,8 @@ type Attempt struct {
 	CostKnown   int64 // nano-dollars
 	CostUnknown bool  // some of its calls are unpriced or unreported
 	Unreported  int
-	Child       bool // a delegated episode: its tokens and cost count, it is no episode of the plan
+	Lost        dataset.Spend // what unreported calls may have used
+	Child       bool          // a delegated episode: its tokens and cost count, it is no episode of the plan
 }
 
 // AttemptOf is what the index keeps of a trajectory.
@@ -41,6 +42,7 @@ func AttemptOf(tr *dataset.Trajectory, scorerHash string) Attempt {
 		CostKnown:   tr.Books.CostKnown,
 		CostUnknown: tr.Books.Cost() == nil,
 		Unreported:  tr.Books.Unreported,
+		Lost:        tr.Books.Lost,
 		Child:       tr.ParentEpisodeID != "",
 	}
 }
@@ -60,6 +62,7 @@ type Tally struct {
 	CostKnown   int64 // nano-dollars
 	CostUnknown int   // attempts whose cost is not wholly known
 	Unreported  int
+	Lost        dataset.Spend // what unreported calls may have used besides
 }
 
 // Total is the number of episodes with a row.
@@ -89,6 +92,7 @@ func (t *Tally) Add(u Tally) {
 	t.CostKnown += u.CostKnown
 	t.CostUnknown += u.CostUnknown
 	t.Unreported += u.Unreported
+	t.Lost.Add(u.Lost)
 }
 
 // pay takes an attempt's cost in, whatever came of it.
@@ -98,6 +102,7 @@ func (t *Tally) pay(a Attempt) {
 	t.CostKnown += a.CostKnown
 	t.CostUnknown += bit(a.CostUnknown, 1)
 	t.Unreported += a.Unreported
+	t.Lost.Add(a.Lost)
 }
 
 func (t *Tally) count(e entry, sign int) {

@@ -47,7 +47,11 @@ func (a *AttemptRow) books() dataset.Books {
 		CostKnownNanoUSD: a.CostKnownNanoUSD, UnpricedCalls: a.UnpricedCalls, UnreportedCalls: a.UnreportedCalls,
 		AuxInputTokens: a.AuxInputTokens, AuxOutputTokens: a.AuxOutputTokens, AuxCostNanoUSD: a.AuxCostNanoUSD,
 	}
-	return h.books()
+	b := h.books()
+	if a.UnreportedCalls > 0 {
+		b.Lost = lostIn(a.Extra)
+	}
+	return b
 }
 
 func (m *MessageRow) message(b *blobs) (dataset.Message, error) {

@@ -136,6 +136,7 @@ func (s *Store) callRow(call *dataset.Call) CallRow {
 		Variant: clean.text(ep.Variant), VariantHash: ep.VariantHash, Seed: ep.Seed,
 		TaskID: clean.text(ep.Task.ID), TaskHash: ep.Task.Hash, Occurrence: ep.Task.Occurrence,
 		Dataset: clean.text(ep.Task.Dataset), Split: clean.opt(ep.Task.Split),
+		MostTokens: call.Most.Tokens, MostNanoUSD: call.Most.NanoUSD,
 		Usage: call.Usage, CostNanoUSD: call.CostNanoUSD, Unreported: call.Unreported,
 		ErrorClass: clean.text(call.ErrorClass),
 	}
