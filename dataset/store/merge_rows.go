@@ -2,6 +2,9 @@ package store
 
 import (
 	"path/filepath"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // piece is some rows of an input that lie together: all of an attempt are in
@@ -139,4 +142,72 @@ func retain[T any](rows []T, keep func(*T) bool) []T {
 		}
 	}
 	return rows[:n]
+}
+
+// keptTypes are the types of the kept columns, so that all merged parts have the
+// same: those that the columns have in the inputs, or the least that holds them.
+func (m *merger) keptTypes() (*KeptTypes, error) {
+	types := &KeptTypes{columns: metaColumns{types: map[string]metaType{}, big: map[string]bool{}}}
+	for _, in := range m.inputs {
+		for _, p := range in.parts {
+			for _, f := range p.Files {
+				if f.Table != tTasks {
+					continue
+				}
+				if err := types.addFile(in.fsys, filepath.Join(in.dir, filepath.FromSlash(f.Name))); err != nil {
+					return nil, err
+				}
+			}
+		}
+		err := eachSegmentLine(in, func(_ recordKind, l *taskLine) error {
+			rows := Rows{Tasks: l.Tasks}
+			normalise(&rows)
+			for i := range rows.Tasks {
+				types.columns.add(rows.Tasks[i].Meta)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return types, nil
+}
+
+// addFile takes in the types of a file of the tasks table.
+func (k *KeptTypes) addFile(fsys FS, path string) error {
+	f, err := fsys.OpenFile(path, toRead)
+	if err != nil {
+		return err
+	}
+	defer closeRead(f)
+	p, err := openParquet(f)
+	if err != nil {
+		return damagedPart(path, err)
+	}
+	for _, field := range p.Schema().Fields() {
+		if name, kept := strings.CutPrefix(field.Name(), metaPrefix); kept && field.Leaf() {
+			k.columns.types[name] = k.columns.types[name].join(metaTypeIn(field), !k.columns.big[name])
+		}
+	}
+	return nil
+}
+
+// metaTypeIn is the type of a kept column, as metaType.node has made it.
+func metaTypeIn(column parquet.Node) metaType {
+	switch column.Type().Kind() {
+	case parquet.Boolean:
+		return metaBool
+	case parquet.Int64:
+		return metaInt
+	case parquet.Double:
+		return metaDouble
+	default:
+		return metaString
+	}
+}
+
+// taskLine is the tasks of a journal line.
+type taskLine struct {
+	Tasks []TaskRow `json:"tasks"`
 }

@@ -252,6 +252,46 @@ func TestMergeKeptColumns(t *testing.T) {
 	}
 }
 
+// A column keeps the type that it has in the runs, also where the values of a
+// part would fit another, and gets the least that holds both where they differ.
+func TestMergeKeptTypes(t *testing.T) {
+	fsys := newMemFS()
+	for i, dir := range []string{"/runs/0", "/runs/1"} {
+		kept := new(KeptTypes)
+		kept.Add(map[string]any{"level": 0.5, "easy": i == 0})
+		if i == 1 {
+			kept.Add(map[string]any{"easy": "maybe"})
+		}
+		s, err := Create(dir, sampleRun(), Options{FS: fsys, Kept: kept})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustWrite(t, s, sampleTrajectory(2*i, false)) // its level is an integer
+		mustClose(t, s)
+	}
+	if _, err := mergeOf(fsys, PreferNone, "/runs/0", "/runs/1"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := fsys.OpenFile(fsys.only(t, mergedDir, "tasks/part"), toRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := openParquet(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]metaType{}
+	for _, field := range p.Schema().Fields() {
+		if name, kept := strings.CutPrefix(field.Name(), metaPrefix); kept {
+			got[name] = metaTypeIn(field)
+		}
+	}
+	want := map[string]metaType{"level": metaDouble, "easy": metaString}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("types (-want +got):\n%s", diff)
+	}
+}
+
 // TestMergeRefuses names what is wrong and writes nothing.
 func TestMergeRefuses(t *testing.T) {
 	file := func(sum string) []Fingerprint { return []Fingerprint{{Path: "tasks.jsonl", Bytes: 5, SHA256: sum}} }

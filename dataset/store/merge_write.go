@@ -66,7 +66,11 @@ type mergePart struct {
 // writeParts writes the rows of all inputs, in their order, some parts of theirs
 // to one part.
 func (m *merger) writeParts(ctx context.Context) error {
-	w := newPartWriter(m.fsys, m.dir, m.run, nil, 0)
+	types, err := m.keptTypes()
+	if err != nil {
+		return err
+	}
+	w := newPartWriter(m.fsys, m.dir, m.run, types, 0)
 	w.codec = newCheckedCodec(zstd.SpeedDefault) // it is written once and read often
 	var open mergePart
 	number := 0
