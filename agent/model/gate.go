@@ -91,7 +91,7 @@ func promptBytes(req *Request) int64 {
 	n := framing
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		n += framing + len(m.Content) + len(m.Parts) + len(m.Reasoning) + len(m.ToolCallID) + len(m.ToolName)
+		n += framing + len(m.Content) + len(m.Parts) + len(m.Reasoning) + len(m.ReasoningSignature) + len(m.ToolCallID) + len(m.ToolName)
 		for _, c := range m.ToolCalls {
 			n += framing + len(c.ID) + len(c.Name) + len(c.Arguments)
 		}

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/talaria-run/talaria/dataset"
@@ -79,7 +80,7 @@ type Response struct {
 	Message      dataset.Message
 	Usage        *dataset.Usage // nil: not reported
 	CostNanoUSD  *int64         // nil: not known; set by the provider where it reports cost, else by price
-	PriceVersion string
+	PriceVersion string         // of the price table, or PriceReported; "" without a cost
 	ModelServed  string
 	Fingerprint  string
 	Upstream     string
@@ -92,6 +93,27 @@ type Response struct {
 	Most       Spend         // what one try may have used at most, where a [Gate] is within [Record]
 	Tries      []Try         // the failed ones and the pauses, in order
 	Paused     time.Duration // time in Tries that was waiting, which stops the episode's clock
+}
+
+// PriceReported is the PriceVersion of a cost that the provider itself
+// reported.
+const PriceReported = "reported"
+
+// SentArguments is what a provider gets back of a call that the model made:
+// the arguments as sampled where they are JSON. Many servers refuse a history
+// with others: they get what was made of them, or {} for none, or the text as
+// a JSON string.
+func SentArguments(c *dataset.ToolCall) string {
+	switch {
+	case json.Valid([]byte(c.Arguments)):
+		return c.Arguments
+	case c.Coerced != "" && json.Valid([]byte(c.Coerced)):
+		return c.Coerced
+	case strings.TrimSpace(c.Arguments) == "":
+		return "{}"
+	}
+	text, _ := json.Marshal(c.Arguments) // a string always encodes
+	return string(text)
 }
 
 // Try is a failed try or a pause within a model call.

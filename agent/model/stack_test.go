@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/agent/model/endpoint"
 	"github.com/talaria-run/talaria/agent/model/lab"
 	"github.com/talaria-run/talaria/agent/model/modeltest"
 	"github.com/talaria-run/talaria/agent/model/openai"
@@ -72,7 +73,7 @@ func TestBooks(t *testing.T) {
 		{Kind: lab.FaultNoUsage, Rate: 0.1},
 		{Kind: lab.FaultStatus, Status: 400, Rate: 0.05},
 	}})
-	client, err := openai.New(openai.Options{BaseURL: url, Model: modeltest.ModelName, APIKey: modeltest.APIKey, Ceiling: 8})
+	client, err := openai.New(openai.Options{Options: endpoint.Options{BaseURL: url, APIKey: modeltest.APIKey, Ceiling: 8}, Model: modeltest.ModelName})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/agent/model/endpoint"
 	"github.com/talaria-run/talaria/agent/model/modeltest"
 	"github.com/talaria-run/talaria/dataset"
 )
@@ -40,7 +41,7 @@ func benchRequest() model.Request {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	c := &Client{model: "m"}
+	c := offline(b, "")
 	req := benchRequest()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -70,7 +71,7 @@ func (wire) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // BenchmarkOwn is what a call costs beside the HTTP exchange.
 func BenchmarkOwn(b *testing.B) {
-	c, err := New(Options{BaseURL: "http://localhost", Model: "m", Transport: wire{}})
+	c, err := New(Options{Options: endpoint.Options{BaseURL: "http://localhost", Transport: wire{}}, Model: "m"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func BenchmarkLoopback(b *testing.B) {
 		_, _ = io.WriteString(w, benchReply)
 	}))
 	defer srv.Close()
-	c, err := New(Options{BaseURL: srv.URL, Model: "m"})
+	c, err := New(Options{Options: endpoint.Options{BaseURL: srv.URL}, Model: "m"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,15 +18,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/agent/model/endpoint"
 	"github.com/talaria-run/talaria/agent/model/modeltest"
 	"github.com/talaria-run/talaria/dataset"
 )
 
 // client makes a client of url with the key "sk-secret".
-func client(t *testing.T, o Options) *Client {
+func client(t *testing.T, o endpoint.Options) *Client {
 	t.Helper()
-	o.Model, o.APIKey = "m", "sk-secret"
-	c, err := New(o)
+	o.APIKey = "sk-secret"
+	c, err := New(Options{Options: o, Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,22 +63,22 @@ func TestNew(t *testing.T) {
 		o    Options
 		want string // in the error, or the address called
 	}{
-		{"fine", Options{BaseURL: "https://api.openai.com/v1", Model: "m", APIKey: "k"}, "https://api.openai.com/v1/chat/completions"},
-		{"a slash at the end", Options{BaseURL: "https://example.com/v1/", Model: "m", APIKey: "k"}, "https://example.com/v1/chat/completions"},
-		{"no path", Options{BaseURL: "http://localhost:8000", Model: "m"}, "http://localhost:8000/chat/completions"},
-		{"loopback of IPv6", Options{BaseURL: "http://[::1]:1/v1", Model: "m"}, "http://[::1]:1/v1/chat/completions"},
-		{"no key", Options{BaseURL: "https://example.com/v1", Model: "m"}, "https://example.com/v1/chat/completions"},
-		{"key with a line break", Options{BaseURL: "https://x/v1", Model: "m", APIKey: "sk-1\n"}, "holds a space, a line break"},
-		{"no model", Options{BaseURL: "http://localhost"}, "model name is empty"},
-		{"no scheme", Options{BaseURL: "localhost:8000/v1", Model: "m"}, "want http://host/path"},
-		{"no host", Options{BaseURL: "http:///v1", Model: "m"}, "want http://host/path"},
-		{"another scheme", Options{BaseURL: "ftp://localhost", Model: "m"}, "want http://host/path"},
+		{"fine", Options{Options: endpoint.Options{BaseURL: "https://api.openai.com/v1", APIKey: "k"}, Model: "m"}, "https://api.openai.com/v1/chat/completions"},
+		{"a slash at the end", Options{Options: endpoint.Options{BaseURL: "https://example.com/v1/", APIKey: "k"}, Model: "m"}, "https://example.com/v1/chat/completions"},
+		{"no path", Options{Options: endpoint.Options{BaseURL: "http://localhost:8000"}, Model: "m"}, "http://localhost:8000/chat/completions"},
+		{"loopback of IPv6", Options{Options: endpoint.Options{BaseURL: "http://[::1]:1/v1"}, Model: "m"}, "http://[::1]:1/v1/chat/completions"},
+		{"no key", Options{Options: endpoint.Options{BaseURL: "https://example.com/v1"}, Model: "m"}, "https://example.com/v1/chat/completions"},
+		{"key with a line break", Options{Options: endpoint.Options{BaseURL: "https://x/v1", APIKey: "sk-1\n"}, Model: "m"}, "holds a space, a line break"},
+		{"no model", Options{Options: endpoint.Options{BaseURL: "http://localhost"}}, "model name is empty"},
+		{"no scheme", Options{Options: endpoint.Options{BaseURL: "localhost:8000/v1"}, Model: "m"}, "want http://host/path"},
+		{"no host", Options{Options: endpoint.Options{BaseURL: "http:///v1"}, Model: "m"}, "want http://host/path"},
+		{"another scheme", Options{Options: endpoint.Options{BaseURL: "ftp://localhost"}, Model: "m"}, "want http://host/path"},
 		{"empty", Options{Model: "m"}, "want http://host/path"},
-		{"no URL", Options{BaseURL: "http://user:secret@[bad", Model: "m"}, "is not a URL"},
-		{"a password", Options{BaseURL: "http://user:secret@localhost/v1", Model: "m"}, "holds a user or password"},
-		{"a query", Options{BaseURL: "http://localhost/v1?a=b", Model: "m"}, "neither query nor fragment"},
-		{"the whole path", Options{BaseURL: "http://localhost/v1/chat/completions/", Model: "m"}, "leave out /chat/completions"},
-		{"a port too far", Options{BaseURL: "http://localhost:70000/v1", Model: "m"}, "not between 1 and 65535"},
+		{"no URL", Options{Options: endpoint.Options{BaseURL: "http://user:secret@[bad"}, Model: "m"}, "is not a URL"},
+		{"a password", Options{Options: endpoint.Options{BaseURL: "http://user:secret@localhost/v1"}, Model: "m"}, "holds a user or password"},
+		{"a query", Options{Options: endpoint.Options{BaseURL: "http://localhost/v1?a=b"}, Model: "m"}, "neither query nor fragment"},
+		{"the whole path", Options{Options: endpoint.Options{BaseURL: "http://localhost/v1/chat/completions/"}, Model: "m"}, "leave out /chat/completions"},
+		{"a port too far", Options{Options: endpoint.Options{BaseURL: "http://localhost:70000/v1"}, Model: "m"}, "not between 1 and 65535"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestClassify(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := client(t, Options{BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			c := client(t, endpoint.Options{BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				maps.Copy(w.Header(), tt.header)
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)
@@ -149,7 +150,7 @@ func TestClassify(t *testing.T) {
 				t.Errorf("unreported %d, usage %+v: a refused request is not paid for", resp.Unreported, resp.Usage)
 			}
 			text := got.Err.Error()
-			if !strings.Contains(text, tt.text) || len(text) > maxErrorText+80 || strings.ContainsAny(text, "\n\r") || strings.Contains(text, "sk-secret") {
+			if !strings.Contains(text, tt.text) || len(text) > 380 || strings.ContainsAny(text, "\n\r") || strings.Contains(text, "sk-secret") {
 				t.Errorf("text %q, want %q in it", text, tt.text)
 			}
 		})
@@ -163,7 +164,7 @@ func TestPromptFiltered(t *testing.T) {
 		400: `{"error":{"message":"The response was filtered","code":"content_filter"}}`,
 		403: `{"error":{"message":"Your input was flagged","code":403,"metadata":{"reasons":["violence"]}}}`,
 	} {
-		c := client(t, Options{BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		c := client(t, endpoint.Options{BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, body)
 		})})
@@ -184,7 +185,7 @@ func TestUnreachable(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	resp, got := failure(t, client(t, Options{BaseURL: "http://" + address}))
+	resp, got := failure(t, client(t, endpoint.Options{BaseURL: "http://" + address}))
 	if got.Class != model.ClassConnection || !got.Retryable || got.Sent || resp.Unreported != 0 {
 		t.Errorf("error %+v", got)
 	}
@@ -200,7 +201,7 @@ func TestWrongCertificate(t *testing.T) {
 	srv.Config.ErrorLog = discardLog()
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
-	_, got := failure(t, client(t, Options{BaseURL: srv.URL}))
+	_, got := failure(t, client(t, endpoint.Options{BaseURL: srv.URL}))
 	if got.Class != model.ClassConnection || !got.Fatal || got.Retryable || got.Sent {
 		t.Errorf("error %+v", got)
 	}
@@ -209,14 +210,14 @@ func TestWrongCertificate(t *testing.T) {
 // TestNoTLS speaks TLS to a server that does not.
 func TestNoTLS(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
-	_, got := failure(t, client(t, Options{BaseURL: strings.Replace(url, "http://", "https://", 1)}))
+	_, got := failure(t, client(t, endpoint.Options{BaseURL: strings.Replace(url, "http://", "https://", 1)}))
 	if got.Class != model.ClassConnection || !got.Fatal || got.Sent {
 		t.Errorf("error %+v", got)
 	}
 }
 
 func TestClosedWithoutAnswer(t *testing.T) {
-	c := client(t, Options{BaseURL: serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })})
+	c := client(t, endpoint.Options{BaseURL: serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })})
 	resp, got := failure(t, c)
 	if got.Class != model.ClassConnection || !got.Retryable || !got.Sent || resp.Unreported != 1 {
 		t.Errorf("error %+v, unreported %d", got, resp.Unreported)
@@ -224,7 +225,7 @@ func TestClosedWithoutAnswer(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	c := client(t, Options{MaxResponse: 1000, BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := client(t, endpoint.Options{MaxResponse: 1000, BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"`+strings.Repeat("a", 2000)+`"}}]}`)
 	})})
 	resp, got := failure(t, c)
@@ -254,7 +255,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	srv.Start()
 	t.Cleanup(srv.Close)
-	c := client(t, Options{BaseURL: srv.URL, Ceiling: together})
+	c := client(t, endpoint.Options{BaseURL: srv.URL, Ceiling: together})
 	var wg sync.WaitGroup
 	for range together {
 		wg.Go(func() {
@@ -280,14 +281,15 @@ func TestHeaders(t *testing.T) {
 		got <- r.Header
 		_, _ = io.WriteString(w, benchReply)
 	})
-	c := client(t, Options{BaseURL: url, UserAgent: "talaria/1"})
+	c := client(t, endpoint.Options{BaseURL: url, UserAgent: "talaria/1"})
 	if _, err := c.Generate(t.Context(), modeltest.Ask("e-0-3")); err != nil {
 		t.Fatal(err)
 	}
-	keyless, err := New(Options{BaseURL: url, Model: "m", Transport: c.transport})
+	keyless, err := New(Options{Options: endpoint.Options{BaseURL: url}, Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(keyless.CloseIdleConnections)
 	if _, err := keyless.Generate(t.Context(), modeltest.Ask("")); err != nil {
 		t.Fatal(err)
 	}
@@ -327,26 +329,10 @@ func TestBrokenUpload(t *testing.T) {
 	})
 	req := modeltest.Ask("e-0-0")
 	req.Messages[0].Content = strings.Repeat("more than the buffers of a connection hold ", 1<<18)
-	c := client(t, Options{BaseURL: "http://" + l.Addr().String()})
+	c := client(t, endpoint.Options{BaseURL: "http://" + l.Addr().String()})
 	resp, err := c.Generate(t.Context(), req)
 	got := new(model.Error)
 	if !errors.As(err, &got) || got.Class != model.ClassConnection || !got.Retryable || got.Sent || resp.Unreported != 0 {
 		t.Errorf("error %+v, unreported %d", err, resp.Unreported)
-	}
-}
-
-// TestBeginsAnew takes the body a second time, as the transport does when it
-// found a kept connection dead.
-func TestBeginsAnew(t *testing.T) {
-	c := client(t, Options{BaseURL: "http://localhost"})
-	var sent atomic.Bool
-	req := c.newRequest(t.Context(), "e-0-0", []byte("body"), &sent)
-	sent.Store(true)
-	again, err := req.GetBody()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(again); err != nil || string(got) != "body" || sent.Load() {
-		t.Errorf("got %q, error %v, sent %v", got, err, sent.Load())
 	}
 }

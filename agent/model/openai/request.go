@@ -20,11 +20,14 @@ func (c *Client) encode(req *model.Request) ([]byte, error) {
 	b = append(b, `{"model":`...)
 	b = appendString(b, c.model)
 	b = append(b, `,"messages":[`...)
+	replayed := c.dialect.replayedFrom(req.Messages)
 	for i := range req.Messages {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = appendMessage(b, &req.Messages[i])
+		b = c.dialect.appendReasoning(b, &req.Messages[i], i >= replayed)
+		b = append(b, '}')
 	}
 	b = append(b, ']')
 	b = appendTools(b, req.Tools)
@@ -32,7 +35,35 @@ func (c *Client) encode(req *model.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	b = append(b, c.extra...)
 	return append(b, '}'), nil
+}
+
+// replayedFrom is the first message whose reasoning may go back.
+func (d *dialect) replayedFrom(messages []dataset.Message) int {
+	if d.replays == "" {
+		return len(messages)
+	}
+	for i, m := range slices.Backward(messages) {
+		if m.Role == dataset.User {
+			return i
+		}
+	}
+	return 0
+}
+
+// appendReasoning writes what goes back of a reply's reasoning. What came as
+// details goes back as it came, and always: providers sign it.
+func (d *dialect) appendReasoning(b []byte, m *dataset.Message, recent bool) []byte {
+	switch {
+	case d.details && m.ReasoningSignature != "" && json.Valid([]byte(m.ReasoningSignature)):
+		b = append(b, `,"reasoning_details":`...)
+		return append(b, m.ReasoningSignature...)
+	case recent && m.Reasoning != "" && len(m.ToolCalls) > 0 && m.Role == dataset.Assistant:
+		b = appendKey(b, d.replays)
+		return appendString(b, m.Reasoning)
+	}
+	return b
 }
 
 // bodySize is about what the body takes, so that it is allocated once.
@@ -41,6 +72,9 @@ func bodySize(req *model.Request) int {
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		n += 64 + len(m.Content) + len(m.Content)/16 + len(m.Parts)
+		if m.Role == dataset.Assistant {
+			n += len(m.Reasoning) + len(m.ReasoningSignature)
+		}
 		for _, call := range m.ToolCalls {
 			n += 96 + len(call.ID) + len(call.Name) + len(call.Arguments)*9/8
 		}
@@ -51,8 +85,7 @@ func bodySize(req *model.Request) int {
 	return n
 }
 
-// appendMessage writes one message. Earlier reasoning is not sent back: no
-// endpoint of this dialect takes it in one way.
+// appendMessage writes one message but for its reasoning and its end.
 func appendMessage(b []byte, m *dataset.Message) []byte {
 	b = append(b, `{"role":`...)
 	b = appendString(b, string(m.Role))
@@ -72,7 +105,7 @@ func appendMessage(b []byte, m *dataset.Message) []byte {
 	if len(m.ToolCalls) > 0 {
 		b = appendToolCalls(b, m.ToolCalls)
 	}
-	return append(b, '}')
+	return b
 }
 
 func appendToolCalls(b []byte, calls []dataset.ToolCall) []byte {
@@ -86,7 +119,7 @@ func appendToolCalls(b []byte, calls []dataset.ToolCall) []byte {
 		b = append(b, `,"type":"function","function":{"name":`...)
 		b = appendString(b, calls[i].Name)
 		b = append(b, `,"arguments":`...)
-		b = appendString(b, calls[i].Arguments)
+		b = appendString(b, model.SentArguments(&calls[i]))
 		b = append(b, '}', '}')
 	}
 	return append(b, ']')
@@ -182,7 +215,7 @@ func episodeSeed(ep *dataset.Episode) int64 {
 // allowed refuses the parameters that are not the caller's to set.
 func allowed(name string, value any) error {
 	switch name {
-	case "model", "messages", "tools", "temperature", "top_p", "max_tokens":
+	case "model", "messages", "tools", "temperature", "top_p", "max_tokens": // those of madeHere that have no value to look at
 		return fmt.Errorf("extra parameter %s: has a key of its own in the config", name)
 	case "stream", "stream_options":
 		if value != false {

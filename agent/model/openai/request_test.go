@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/agent/model/endpoint"
 	"github.com/talaria-run/talaria/dataset"
 )
 
@@ -36,11 +37,11 @@ func TestEncode(t *testing.T) {
 				{"role":"system","content":"s"},
 				{"role":"user","content":[{"type":"text","text":"look"}]},
 				{"role":"assistant","content":"thinking","tool_calls":[
-					{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": \"\\u00e9\""}},
-					{"id":"c1","type":"function","function":{"name":"g","arguments":""}}]},
+					{"id":"c1","type":"function","function":{"name":"f","arguments":"\"{\\\"a\\\": \\\"\\\\u00e9\\\"\""}},
+					{"id":"c1","type":"function","function":{"name":"g","arguments":"{}"}}]},
 				{"role":"tool","content":"one","tool_call_id":"c1"},
 				{"role":"tool","content":"","tool_call_id":"c1"},
-				{"role":"assistant","content":null,"tool_calls":[{"id":"c2","type":"function","function":{"name":"f","arguments":""}}]},
+				{"role":"assistant","content":null,"tool_calls":[{"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]},
 				{"role":"tool","content":"two","tool_call_id":"c2"},
 				{"role":"assistant","content":""}]}`,
 		},
@@ -85,7 +86,7 @@ func TestEncode(t *testing.T) {
 			`{"model":"m","messages":[]}`,
 		},
 	}
-	c := &Client{model: "m"}
+	c := offline(t, "")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := c.encode(&tt.req)
@@ -93,6 +94,101 @@ func TestEncode(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(value(t, tt.want), value(t, string(got))); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEncodeReasoning sends earlier reasoning back as each server wants it.
+func TestEncodeReasoning(t *testing.T) {
+	thought := func(reasoning, details string, calls ...dataset.ToolCall) dataset.Message {
+		return dataset.Message{Role: dataset.Assistant, Content: "c", Reasoning: reasoning, ReasoningSignature: details, ToolCalls: calls}
+	}
+	call := dataset.ToolCall{ID: "1", Name: "f", Arguments: "{}"}
+	messages := []dataset.Message{
+		{Role: dataset.User, Content: "q"},
+		thought("before", "", call),
+		{Role: dataset.ToolRole, ToolCallID: "1"},
+		{Role: dataset.User, Content: "q"},
+		thought("called", `[{"type":"reasoning.encrypted","data":"x"}]`, call),
+		{Role: dataset.ToolRole, ToolCallID: "1"},
+		thought("said", ""),
+	}
+	const deepSeek = "https://api.deepseek.com"
+	tests := []struct {
+		name    string
+		dialect Dialect
+		base    string
+		want    string // what stands in message 4
+		absent  string
+	}{
+		{"OpenAI", OpenAI, "https://api.openai.com/v1", `}]}`, "called"},
+		{"DeepSeek", OpenAI, deepSeek, `}],"reasoning_content":"called"}`, "before"},
+		{"vLLM", VLLM, "http://localhost/v1", `}],"reasoning":"called"}`, "before"},
+		{"SGLang", SGLang, "http://localhost/v1", `}],"reasoning_content":"called"}`, "before"},
+		{"llama.cpp", LlamaCpp, "http://localhost/v1", `}],"reasoning_content":"called"}`, "before"},
+		{"OpenRouter", OpenRouter, "https://openrouter.ai/api/v1", `}],"reasoning_details":[{"type":"reasoning.encrypted","data":"x"}]}`, "called"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := New(Options{Options: endpoint.Options{BaseURL: tt.base}, Model: "m", Dialect: tt.dialect})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := c.encode(&model.Request{Messages: messages})
+			if err != nil {
+				t.Fatal(err)
+			}
+			value(t, string(got))
+			if text := string(got); !strings.Contains(text, tt.want) || strings.Contains(text, tt.absent) || strings.Contains(text, "said") {
+				t.Errorf("want %s, and neither %q nor \"said\" in\n%s", tt.want, tt.absent, text)
+			}
+		})
+	}
+}
+
+// TestEncodeExtra has members of the user's own, and the effort as each server
+// wants it.
+func TestEncodeExtra(t *testing.T) {
+	own := map[string]any{"top_k": 40, "provider": map[string]any{"order": []any{"a"}}}
+	tests := []struct {
+		dialect Dialect
+		effort  string
+		extra   map[string]any
+		want    string // the members, or what the error says
+	}{
+		{OpenAI, "", nil, `{}`},
+		{OpenAI, "minimal", nil, `{"reasoning_effort":"minimal"}`},
+		{OpenRouter, "high", own, `{"provider":{"order":["a"]},"reasoning":{"effort":"high"},"top_k":40}`},
+		{VLLM, "low", nil, `{"chat_template_kwargs":{"enable_thinking":true,"thinking":true},"reasoning_effort":"low"}`},
+		{SGLang, "none", nil, `{"chat_template_kwargs":{"enable_thinking":false,"thinking":false}}`},
+		{LlamaCpp, "medium", nil, `{"chat_template_kwargs":{"enable_thinking":true,"reasoning_effort":"medium"}}`},
+		{LlamaCpp, "none", nil, `{"chat_template_kwargs":{"enable_thinking":false}}`},
+		{VLLM, "much", nil, `"much" is none of none, low`},
+		{VLLM, "low", map[string]any{"chat_template_kwargs": 1}, "chat_template_kwargs is sent by talaria itself"},
+		{OpenAI, "", map[string]any{"messages": 1}, "messages is sent by talaria itself"},
+		{OpenAI, "", map[string]any{"max_completion_tokens": 1}, "max_completion_tokens is sent by talaria itself"},
+		{"other", "", nil, `unknown dialect "other"`},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.dialect)+" "+tt.effort, func(t *testing.T) {
+			c, err := New(Options{
+				Options: endpoint.Options{BaseURL: "http://localhost/v1"}, Model: "m",
+				Dialect: tt.dialect, Effort: tt.effort, Extra: tt.extra,
+			})
+			if err != nil {
+				if !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("error %q, want %q in it", err, tt.want)
+				}
+				return
+			}
+			got, err := c.encode(&model.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := `{"model":"m","messages":[]` + strings.Replace(","+tt.want[1:], ",}", "}", 1)
+			if diff := cmp.Diff(value(t, want), value(t, string(got))); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
 		})
@@ -122,7 +218,7 @@ func TestEncodeRefuses(t *testing.T) {
 		{"n", dataset.Sampling{Extra: map[string]any{"n": 4}}, "samples are episodes"},
 		{"no JSON", dataset.Sampling{Extra: map[string]any{"f": func() {}}}, "extra parameter f"},
 	}
-	c, err := New(Options{BaseURL: "http://localhost", Model: "m"})
+	c, err := New(Options{Options: endpoint.Options{BaseURL: "http://localhost"}, Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}

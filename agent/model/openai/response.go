@@ -1,9 +1,12 @@
 package openai
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -28,6 +31,7 @@ type message struct {
 	parts     json.RawMessage
 	refusal   string
 	reasoning string
+	details   json.RawMessage // reasoning_details
 	calls     []dataset.ToolCall
 }
 
@@ -36,6 +40,8 @@ type usage struct {
 	prompt, completion, total       *int64
 	cached, written, reasoning      *int64
 	cacheReadInput, cacheWriteInput *int64 // as proxies of another dialect name them
+	cost, upstreamCost              *int64 // in nano-dollars
+	ownKey                          string // is_byok as it came: true, false, or "" if it did not
 }
 
 // decode reads a response body. A body that is not wholly valid JSON, or has
@@ -106,6 +112,10 @@ func decodeMessage(c *cursor) *message {
 			if text := optionalText(c); text != "" {
 				m.reasoning = text
 			}
+		case "reasoning_details":
+			if raw := c.raw(); c.err == nil && raw[0] == '[' && len(raw) > len("[]") {
+				m.details = bytes.Clone(raw)
+			}
 		case "tool_calls":
 			m.calls = decodeToolCalls(c)
 		default:
@@ -132,14 +142,15 @@ func (m *message) decodeContent(c *cursor) {
 
 func partsText(parts json.RawMessage) string {
 	var list []struct {
-		Text string `json:"text"`
+		Text    string `json:"text"`
+		Summary string `json:"summary"` // of reasoning that is not shown
 	}
 	if json.Unmarshal(parts, &list) != nil {
 		return ""
 	}
 	var b strings.Builder
 	for _, p := range list {
-		b.WriteString(p.Text)
+		b.WriteString(cmp.Or(p.Text, p.Summary))
 	}
 	return b.String()
 }
@@ -204,6 +215,12 @@ func decodeUsage(c *cursor) *usage {
 			u.cacheWriteInput = count(c)
 		case "prompt_tokens_details", "completion_tokens_details":
 			u.decodeDetails(c)
+		case "cost":
+			u.cost = nanoUSD(scalarText(c))
+		case "cost_details":
+			u.decodeCost(c)
+		case "is_byok":
+			u.ownKey = scalarText(c)
 		default:
 			c.skip()
 		}
@@ -227,6 +244,61 @@ func (u *usage) decodeDetails(c *cursor) {
 			c.skip()
 		}
 	})
+}
+
+func (u *usage) decodeCost(c *cursor) {
+	if c.peek() != '{' {
+		c.skip()
+		return
+	}
+	c.object(func(key []byte) {
+		if string(key) == "upstream_inference_cost" {
+			u.upstreamCost = nanoUSD(scalarText(c))
+			return
+		}
+		c.skip()
+	})
+}
+
+// nanoUSD is what a router charged for the call, nil if it does not say. With
+// the user's own key the upstream provider charges for itself, beside the
+// router's fee; routers that do not say whose key it was name the upstream
+// cost only then.
+func (u *usage) nanoUSD() *int64 {
+	switch {
+	case u == nil || u.cost == nil || u.ownKey == "false":
+		if u == nil {
+			return nil
+		}
+		return u.cost
+	case u.upstreamCost != nil:
+		sum := *u.cost + *u.upstreamCost
+		return &sum
+	case u.ownKey == "true":
+		return nil
+	}
+	return u.cost
+}
+
+// nanoUSD reads an amount of dollars, exact to half a nano-dollar; nil is no
+// amount.
+func nanoUSD(text string) *int64 {
+	const longest = 40 // a number of more characters, or exponents, is no price
+	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	if n, err := strconv.Atoi(cmp.Or(exponent, "0")); err != nil || n > longest || n < -longest || len(text) > 2*longest {
+		return nil
+	}
+	amount, ok := new(big.Rat).SetString(text)
+	if !ok || amount.Sign() < 0 {
+		return nil
+	}
+	amount.Mul(amount, big.NewRat(2e9, 1))
+	double := new(big.Int).Quo(amount.Num(), amount.Denom())
+	if !double.IsInt64() {
+		return nil
+	}
+	rounded := double.Int64()/2 + double.Int64()%2
+	return &rounded
 }
 
 // count reads a token counter: a number, or null for not reported. Negative
@@ -349,13 +421,16 @@ func (r *reply) policyMessage(callID string) (dataset.Message, error) {
 		return dataset.Message{}, errors.New("a choice without message")
 	}
 	m := r.message
+	if m.reasoning == "" {
+		m.reasoning = partsText(m.details)
+	}
 	for i := range m.calls {
 		if m.calls[i].ID == "" {
 			m.calls[i].ID = "call_" + dataset.ID("call", callID, strconv.Itoa(i))[:24]
 		}
 	}
 	msg := dataset.Message{
-		Role: dataset.Assistant, Content: m.content, Parts: m.parts, Reasoning: m.reasoning,
+		Role: dataset.Assistant, Content: m.content, Parts: m.parts, Reasoning: m.reasoning, ReasoningSignature: string(m.details),
 		ToolCalls: m.calls, FinishReason: finishReason(r.finish, len(m.calls)),
 	}
 	if m.refusal != "" && m.content == "" {

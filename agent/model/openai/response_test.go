@@ -10,14 +10,24 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/agent/model/endpoint"
 	"github.com/talaria-run/talaria/dataset"
 )
+
+// offline is a client that calls nothing.
+func offline(t testing.TB, d Dialect) *Client {
+	t.Helper()
+	c, err := New(Options{Options: endpoint.Options{BaseURL: "http://localhost/v1"}, Model: "m", Dialect: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
 // readBody is the client's reading of a body with status 200.
 func readBody(t *testing.T, body string) (model.Response, *model.Error) {
 	t.Helper()
-	c := &Client{model: "m"}
-	return c.read("e-0-0", answer{status: 200, body: []byte(body)})
+	return offline(t, "").read("e-0-0", endpoint.Answer{Status: 200, Body: []byte(body)})
 }
 
 func TestRead(t *testing.T) {
@@ -122,6 +132,66 @@ func TestUsage(t *testing.T) {
 				t.Errorf("usage (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCost reads what a router charged, exact to half a nano-dollar.
+func TestCost(t *testing.T) {
+	tests := []struct {
+		usage string // beside the tokens
+		want  *int64
+	}{
+		{`"cost":0.00014`, new(int64(140_000))},
+		{`"cost":1.4e-05`, new(int64(14_000))},
+		{`"cost":"0.25"`, new(int64(250_000_000))},
+		{`"cost":0`, new(int64(0))},
+		{`"cost":0.0000000005`, new(int64(1))},
+		{`"cost":0.00000000049`, new(int64(0))},
+		{`"cost":null`, nil},
+		{`"cost":-1`, nil},
+		{`"cost":1e999999999`, nil},
+		{`"cost":1e11`, nil},
+		{`"cost":{}`, nil},
+		{`"cost":0.95,"cost_details":{"upstream_inference_cost":19}`, new(int64(19_950_000_000))},
+		{`"cost":0.95,"is_byok":true,"cost_details":{"upstream_inference_cost":19}`, new(int64(19_950_000_000))},
+		{`"cost":0.95,"is_byok":true,"cost_details":{"upstream_inference_cost":null}`, nil},
+		{`"cost":19,"is_byok":false,"cost_details":{"upstream_inference_cost":19,"x":[1]}`, new(int64(19_000_000_000))},
+		{`"cost":19,"cost_details":null`, new(int64(19_000_000_000))},
+	}
+	for _, tt := range tests {
+		body := `{"choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":1,"completion_tokens":1,` + tt.usage + `}}`
+		for dialect, want := range map[Dialect]*int64{OpenRouter: tt.want, OpenAI: nil} {
+			resp, failed := offline(t, dialect).read("e-0-0", endpoint.Answer{Status: 200, Body: []byte(body)})
+			if failed != nil {
+				t.Fatalf("%s: %v", tt.usage, failed)
+			}
+			if diff := cmp.Diff(want, resp.CostNanoUSD); diff != "" {
+				t.Errorf("%s of %s: cost (-want +got):\n%s", tt.usage, dialect, diff)
+			}
+			if reported := resp.PriceVersion == model.PriceReported; reported != (want != nil) {
+				t.Errorf("%s of %s: price version %q", tt.usage, dialect, resp.PriceVersion)
+			}
+		}
+	}
+}
+
+// TestReasoning reads what servers call it.
+func TestReasoning(t *testing.T) {
+	tests := []struct{ message, reasoning, signature string }{
+		{`"reasoning_content":"r"`, "r", ""},
+		{`"reasoning":"r"`, "r", ""},
+		{`"reasoning":"r","reasoning_content":null`, "r", ""},
+		{`"reasoning":null`, "", ""},
+		{`"reasoning":"r","reasoning_details":[{"type":"reasoning.text","text":"r","signature":"s"}]`, "r", `[{"type":"reasoning.text","text":"r","signature":"s"}]`},
+		{`"reasoning_details":[{"type":"reasoning.summary","summary":"a"},{"type":"reasoning.text","text":"b"}]`, "ab", `[{"type":"reasoning.summary","summary":"a"},{"type":"reasoning.text","text":"b"}]`},
+		{`"reasoning_details":[]`, "", ""},
+		{`"reasoning_details":null`, "", ""},
+	}
+	for _, tt := range tests {
+		resp, failed := readBody(t, `{"choices":[{"message":{"content":"a",`+tt.message+`}}]}`)
+		if failed != nil || resp.Message.Reasoning != tt.reasoning || resp.Message.ReasoningSignature != tt.signature {
+			t.Errorf("%s: reasoning %q, signature %q, error %v", tt.message, resp.Message.Reasoning, resp.Message.ReasoningSignature, failed)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/agent/model/endpoint"
 	"github.com/talaria-run/talaria/agent/model/modeltest"
 )
 
@@ -47,9 +48,8 @@ func bubble(t *testing.T, h http.HandlerFunc, test func(*testing.T, *Client)) {
 		srv := &http.Server{Handler: h, ErrorLog: discardLog()}
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = srv.Serve(network) }) // ends with ErrServerClosed
-		transport := NewTransport(1, nil)
-		transport.DialContext = network.dial
-		c, err := New(Options{BaseURL: "http://localhost", Model: "m", Transport: transport, Silence: time.Minute})
+		transport := &http.Transport{DialContext: network.dial}
+		c, err := New(Options{Options: endpoint.Options{BaseURL: "http://localhost", Transport: transport, Silence: time.Minute}, Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,10 @@
-package openai
+package endpoint
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -92,19 +94,60 @@ func promptFiltered(status int, r refusal) bool {
 	return (status == http.StatusBadRequest || status == http.StatusForbidden) && r.says(filterTexts)
 }
 
+// Refused is the failure that an answer without success tells of, or filtered:
+// the server's content filter refused this one prompt, which is how the
+// policy's episode ends.
+func (e *Endpoint) Refused(a Answer) (failed *model.Error, filtered bool) {
+	r := readRefusal(a.Body[:min(len(a.Body), maxErrorBody)])
+	if promptFiltered(a.Status, r) {
+		return nil, true
+	}
+	return e.httpError(a.Status, a.Header, r), false
+}
+
+// Unreadable is a success that cannot be read: the model has replied, and may
+// be paid for it.
+func (e *Endpoint) Unreadable(a Answer, err error) *model.Error {
+	if strings.HasPrefix(strings.TrimSpace(string(a.Body[:min(len(a.Body), 64)])), "<") {
+		err = fmt.Errorf("%s instead of JSON: does base_url point at the API?", e.Short(pageText(string(a.Body))))
+	}
+	return &model.Error{Class: model.ClassBadResponse, Status: a.Status, Retryable: true, Sent: true, Err: fmt.Errorf("reading the reply: %w", err)}
+}
+
+// Inside is an error that came with status 200, as gateways send it: raw is
+// the body's error member.
+func (e *Endpoint) Inside(raw []byte) *model.Error {
+	r, _ := readErrorMember(raw)
+	status := http.StatusBadGateway
+	for word := range strings.FieldsSeq(r.code) {
+		if n, err := strconv.Atoi(word); err == nil && n >= 400 && n < 600 {
+			status = n
+		}
+	}
+	failed := classify(status, r)
+	failed.Err = errors.New(cmp.Or(e.Short(r.message), "an error without a message"))
+	return failed
+}
+
+// BrokeOff is a reply whose finish reason says that the server gave up.
+func (e *Endpoint) BrokeOff(a Answer, reason string) *model.Error {
+	err := fmt.Errorf("the server broke off with finish reason %q", e.Short(reason))
+	return &model.Error{Class: model.ClassServer, Status: a.Status, Retryable: true, Sent: true, Err: err}
+}
+
 // httpError is the failure that an HTTP status and its body tell of.
-func (c *Client) httpError(status int, h http.Header, r refusal) *model.Error {
-	e := classify(status, r)
-	e.RetryAfter = model.RetryAfter(h, time.Now())
-	text := c.short(r.message)
+func (e *Endpoint) httpError(status int, h http.Header, r refusal) *model.Error {
+	failed := classify(status, r)
+	failed.RetryAfter = model.RetryAfter(h, time.Now())
+	text := e.Short(r.message)
 	if location := h.Get("Location"); status < 400 && location != "" {
-		text = "redirects to " + c.short(location) + "; set base_url to where the API is"
+		text = "redirects to " + e.Short(location) + "; set base_url to where the API is"
 	}
 	if text == "" {
 		text = strings.ToLower(http.StatusText(status))
 	}
-	e.Err = errors.New(text)
-	return e
+	failed.Err = errors.New(text)
+	return failed
 }
 
 // readRefusal finds the message in the shapes that servers and proxies use:
@@ -192,11 +235,11 @@ func pageText(body string) string {
 // maxErrorText is the longest error text, in bytes.
 const maxErrorText = 300
 
-// short makes a server's text fit for a log line and a row: one line, bounded,
+// Short makes a server's text fit for a log line and a row: one line, bounded,
 // printable, without the key.
-func (c *Client) short(text string) string {
-	if c.key != "" {
-		text = strings.ReplaceAll(text, c.key, "[key]")
+func (e *Endpoint) Short(text string) string {
+	if e.key != "" {
+		text = strings.ReplaceAll(text, e.key, "[key]")
 	}
 	text = strings.ToValidUTF8(text[:min(len(text), 16*maxErrorText)], "")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
