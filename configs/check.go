@@ -3,8 +3,6 @@ package configs
 import (
 	"fmt"
 	"maps"
-	"net"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -166,19 +164,6 @@ func (c *checker) prompt() {
 	}
 }
 
-// preset is what a model's first part stands for.
-type preset struct {
-	scripted bool
-	keyEnv   string // of the preset's own endpoint
-}
-
-func presets() map[string]preset {
-	return map[string]preset{
-		"openai":   {keyEnv: "OPENAI_API_KEY"},
-		"scripted": {scripted: true},
-	}
-}
-
 func (c *checker) agent() {
 	a := c.run.Agent
 	if a.Kind != "tools" {
@@ -188,12 +173,14 @@ func (c *checker) agent() {
 	if a.Model == "" {
 		c.report("agent.model", "no model; name one as preset/model, such as openai/gpt-4o-mini or scripted/oracle, or use -m")
 	} else if _, known := presets()[name]; !ok || model == "" || !known {
-		c.report("agent.model", "%q is not preset/model; the presets are openai, for every server that speaks its protocol, and scripted", a.Model)
+		c.report("agent.model", "%q is not preset/model; the presets are %s; openai is for every server that speaks its protocol",
+			a.Model, strings.Join(PresetNames(), ", "))
 	}
 	if set, ok := duplicate(a.Toolsets); ok {
 		c.report("agent.toolsets", "the toolset %q is there twice; remove one", set)
 	}
 	c.extra(a.Sampling.Extra)
+	c.extraBody(a)
 }
 
 // extra checks the parameters that go to the server under the user's names.
@@ -239,55 +226,7 @@ func (c *checker) credentials() {
 	if a.APIKeyEnv != nil && *a.APIKeyEnv != "" && a.APIKeyFile != "" {
 		c.report("agent.api_key_file", "there is an api_key_env too; keep one of them")
 	}
-	if a.BaseURL == "" {
-		return
-	}
-	u, err := url.Parse(a.BaseURL)
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		c.report("agent.base_url", "the value is not a URL, such as http://127.0.0.1:8000/v1")
-	case u.User != nil || u.RawQuery != "":
-		c.report("agent.base_url", "a URL with a password or a query has no place in a config; use api_key_env for the key")
-	default:
-		c.missingKey(a)
-	}
-}
-
-func (c *checker) missingKey(a Agent) {
-	if env, file, needed := a.Key(); needed && env == "" && file == "" {
-		c.report("agent.api_key_env", "%s needs a key; name the environment variable that holds it, such as OPENAI_API_KEY, "+
-			"or a file in api_key_file, or write api_key_env: \"\" if it needs none", a.BaseURL)
-	}
-}
-
-// Key says where the key of the model's endpoint is: in the environment
-// variable env or in file, at most one of which is set. With needed and
-// neither there is no way to reach the endpoint. Scripted models, endpoints on
-// this machine and api_key_env: "" need none. A preset's own variable is used
-// for its own endpoint alone, so that a key never goes elsewhere unasked.
-func (a Agent) Key() (env, file string, needed bool) {
-	name, _, _ := strings.Cut(a.Model, "/")
-	p := presets()[name]
-	switch {
-	case p.scripted:
-		return "", "", false
-	case a.APIKeyFile != "":
-		return "", a.APIKeyFile, true
-	case a.APIKeyEnv != nil:
-		return *a.APIKeyEnv, "", *a.APIKeyEnv != ""
-	case a.BaseURL == "":
-		return p.keyEnv, "", true
-	}
-	return "", "", !loopback(a.BaseURL)
-}
-
-func loopback(baseURL string) bool {
-	u, err := url.Parse(baseURL)
-	if err != nil {
-		return false
-	}
-	host := u.Hostname()
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
+	c.baseURLs(a)
 }
 
 func (c *checker) scripted() {

@@ -41,6 +41,7 @@ func foreign(word string) (ours string, ok bool) {
 		"models": "sweep (agent.model: [...])", "model_name": "agent.model", "provider": "agent.model",
 		"model_base_url": "agent.base_url", "api_base": "agent.base_url", "endpoint": "agent.base_url",
 		"tools": "agent.toolsets", "system_message": "agent.system_prompt", "system": "agent.system_prompt",
+		"reasoning_effort": "agent.reasoning.effort", "num_ctx": "agent.sampling.num_ctx",
 		"sampling_args": "agent.sampling", "generation_kwargs": "agent.sampling", "gen_kwargs": "agent.sampling",
 		"generation_config": "agent.sampling", "max_completion_tokens": "agent.sampling.max_tokens",
 		"max_new_tokens": "agent.sampling.max_tokens",

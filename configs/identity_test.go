@@ -220,6 +220,15 @@ func TestKey(t *testing.T) {
 		{"model: openai/x, base_url: 'http://localhost/v1', api_key_env: MINE", "MINE", "", true},
 		{"model: openai/x, base_url: 'https://example.com/v1', api_key_env: MINE", "MINE", "", true},
 		{"model: openai/x, base_url: 'http://node7:8000/v1', api_key_env: ''", "", "", false},
+		{"model: openai/x, base_url: 'https://api.openai.com/v1'", "OPENAI_API_KEY", "", true},
+		{"model: openai/x, base_url: ['http://127.0.0.1:1', 'http://127.0.0.1:2']", "", "", false},
+		{"model: openrouter/a/b", "OPENROUTER_API_KEY", "", true},
+		{"model: vllm/org/model", "VLLM_API_KEY", "", false},
+		{"model: vllm/m, base_url: 'http://node7:8000/v1'", "", "", false},
+		{"model: vllm/m, base_url: 'http://node7:8000/v1', api_key_env: MINE", "MINE", "", true},
+		{"model: sglang/m, api_key_env: ''", "", "", false},
+		{"model: llamacpp/m", "LLAMA_API_KEY", "", false},
+		{"model: 'ollama/llama3.2:1b'", "OLLAMA_API_KEY", "", false},
 	}
 	for _, test := range tests {
 		r := parse(t, "version: 1\ntasks: {path: t.jsonl}\nagent: {"+test.agent+"}\n", Options{})

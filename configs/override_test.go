@@ -136,8 +136,8 @@ func TestOverrideErrors(t *testing.T) {
 		{"part of a swept key", Options{Set: []string{"agent.replay.path=x"}}, "--set: agent.replay.path: the sweep sets all of agent.replay; change sweep.agent.replay instead"},
 		{"named flag", Options{Flags: []Flag{{"--samples", "samples", "0"}}}, "--samples: samples: 0 is too small; it must be at least 1"},
 		{"variable", Options{Env: environment(map[string]string{"TALARIA_SAMPLES": "x"})}, `TALARIA_SAMPLES: samples: want a whole number, got the text "x"`},
-		{"model", Options{Model: []string{"gpt"}}, `-m: agent.model: "gpt" is not preset/model; the presets are openai, for every server that speaks its protocol, and scripted`},
-		{"models", Options{Model: []string{"scripted/null", "gpt"}}, `-m: agent.model: "gpt" is not preset/model; the presets are openai, for every server that speaks its protocol, and scripted`},
+		{"model", Options{Model: []string{"gpt"}}, `-m: agent.model: "gpt" is not preset/model; the presets are llamacpp, ollama, openai, openrouter, scripted, sglang, vllm; openai is for every server that speaks its protocol`},
+		{"models", Options{Model: []string{"scripted/null", "gpt"}}, `-m: agent.model: "gpt" is not preset/model; the presets are llamacpp, ollama, openai, openrouter, scripted, sglang, vllm; openai is for every server that speaks its protocol`},
 		{"model twice", Options{Model: []string{"scripted/null", "scripted/null"}}, `-m: sweep.agent.model: the value "scripted/null" is there twice; remove one`},
 	}
 	for _, test := range tests {

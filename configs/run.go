@@ -104,13 +104,15 @@ type Sandbox struct {
 // Agent is the policy: a model, what it may do, and how it samples.
 type Agent struct {
 	Kind         string    `yaml:"kind" class:"identity" example:"tools"`
-	Model        string    `yaml:"model" class:"identity" example:"openai/gpt-4o-mini"` // preset/model
-	BaseURL      string    `yaml:"base_url" class:"operation" example:"http://127.0.0.1:8000/v1"`
-	APIKeyEnv    *string   `yaml:"api_key_env" class:"operation" example:"OPENAI_API_KEY"` // name of a variable; see [Agent.Key]
+	Model        string    `yaml:"model" class:"identity" example:"openai/gpt-4o-mini"`           // preset/model
+	BaseURL      BaseURLs  `yaml:"base_url" class:"operation" example:"http://127.0.0.1:8000/v1"` // none: the preset's
+	APIKeyEnv    *string   `yaml:"api_key_env" class:"operation" example:"OPENAI_API_KEY"`        // name of a variable; see [Agent.Key]
 	APIKeyFile   string    `yaml:"api_key_file" class:"operation" path:"file"`
 	Toolsets     []string  `yaml:"toolsets" class:"identity" example:"[answer, math]"`
 	SystemPrompt string    `yaml:"system_prompt" class:"identity"`
 	Sampling     Sampling  `yaml:"sampling"`
+	Reasoning    Reasoning `yaml:"reasoning"`
+	ExtraBody    ExtraBody `yaml:"extra_body"`
 	Replay       *Replay   `yaml:"replay"`   // of scripted/replay
 	Simulate     *Simulate `yaml:"simulate"` // of scripted models
 }
@@ -121,6 +123,16 @@ type Sampling struct {
 	TopP        *float64 `yaml:"top_p" class:"identity" min:"0" max:"1"`
 	MaxTokens   *int     `yaml:"max_tokens" class:"identity" min:"1" max:"2147483647"`
 	Extra       Params   `yaml:",rest" class:"identity"` // sent under the same name
+}
+
+// Reasoning is how a model is to think before it replies.
+type Reasoning struct {
+	Effort string `yaml:"effort" class:"identity" example:"medium"` // none, low, medium, high, ...; "": as the server does
+}
+
+// ExtraBody is merged into the body of each request.
+type ExtraBody struct {
+	Members Params `yaml:",rest" class:"identity"`
 }
 
 // Dataset is the sampling as requests and rows hold it.

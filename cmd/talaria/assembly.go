@@ -11,7 +11,6 @@ import (
 
 	"github.com/talaria-run/talaria/agent"
 	"github.com/talaria-run/talaria/agent/model"
-	"github.com/talaria-run/talaria/agent/model/scripted"
 	"github.com/talaria-run/talaria/agent/tool"
 	"github.com/talaria-run/talaria/configs"
 	"github.com/talaria-run/talaria/dataset"
@@ -61,7 +60,7 @@ func newAssembly(cfg *configs.Run, std *stdio) (*assembly, error) {
 			bounds: model.LimiterOptions{
 				RequestsPerMinute: cfg.Limits.RequestsPerMinute, TokensPerMinute: cfg.Limits.TokensPerMinute,
 			},
-			byURL: map[string]endpoint{},
+			byURL: map[string]server{},
 		},
 		replays:   replays{},
 		sandboxes: sandboxes{cfg: cfg, log: std.log},
@@ -77,11 +76,10 @@ type prices struct {
 // of is the table for a model of an endpoint: list prices are those of the
 // provider itself, not of others that serve a model under the same name.
 func (p prices) of(run *configs.Run) *model.PriceTable {
-	ours := strings.HasPrefix(run.Agent.Model, scripted.Provider+"/") // no endpoint serves them
-	if base := run.Agent.BaseURL; base != "" && base != openAIBase && !ours {
-		return p.own
+	if run.Agent.OwnEndpoint() { // scripted models have none
+		return p.list
 	}
-	return p.list
+	return p.own
 }
 
 func loadPrices(path string) (prices, error) {

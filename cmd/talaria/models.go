@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"strings"
 
 	"github.com/talaria-run/talaria/agent/model"
+	"github.com/talaria-run/talaria/agent/model/endpoint"
+	"github.com/talaria-run/talaria/agent/model/ollama"
 	"github.com/talaria-run/talaria/agent/model/openai"
 	"github.com/talaria-run/talaria/agent/model/scripted"
 	"github.com/talaria-run/talaria/configs"
@@ -15,26 +18,24 @@ import (
 	"github.com/talaria-run/talaria/eval/score"
 )
 
-const openAIBase = "https://api.openai.com/v1"
-
 // endpoints holds one tuned transport and one limiter per base URL: variants
 // on one endpoint share its ceiling.
 type endpoints struct {
 	ceiling int
 	bounds  model.LimiterOptions
-	byURL   map[string]endpoint
+	byURL   map[string]server
 }
 
-type endpoint struct {
-	transport *http.Transport
+type server struct {
+	transport *endpoint.Transport
 	limiter   *model.Limiter
 }
 
-func (e endpoints) of(url string) endpoint {
+func (e endpoints) of(url string) server {
 	at, ok := e.byURL[url]
 	if !ok {
-		at = endpoint{
-			transport: openai.NewTransport(e.ceiling, http.ProxyFromEnvironment),
+		at = server{
+			transport: endpoint.NewTransport(e.ceiling, http.ProxyFromEnvironment),
 			limiter:   model.NewLimiter(e.ceiling, e.bounds),
 		}
 		e.byURL[url] = at
@@ -87,23 +88,49 @@ func (a *assembly) provider(run *configs.Run, src configs.Source, v dataset.Vari
 	if v.Provider == "scripted" {
 		return a.scripted(run, src, v.Model, scorers)
 	}
-	base := run.Agent.BaseURL
-	if base == "" {
-		base = openAIBase
-	}
 	key, err := a.key(run)
 	if err != nil {
 		return nil, err
 	}
-	at := a.endpoints.of(base)
-	client, err := openai.New(openai.Options{
-		BaseURL: base, Model: v.Model, APIKey: key, Transport: at.transport,
-		Silence: run.Limits.Request, UserAgent: "talaria/" + buildVersion().Version,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", run.Place("agent.base_url"), err)
+	var members []model.Member
+	for _, e := range run.Agent.Endpoints() {
+		at := a.endpoints.of(e.URL)
+		client, err := a.client(run, v, endpoint.Options{
+			BaseURL: e.URL, APIKey: key, Transport: at.transport,
+			Silence: run.Limits.Request, UserAgent: "talaria/" + buildVersion().Version,
+		})
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, model.Member{Name: e.URL, Model: client, Weight: e.Weight, Limit: at.limiter})
 	}
-	return model.Limit(client, at.limiter), nil
+	return model.Spread(members), nil
+}
+
+// client makes the provider of a preset, and says of which key it is what is
+// wrong with an option.
+func (a *assembly) client(run *configs.Run, v dataset.Variant, at endpoint.Options) (client model.Model, err error) {
+	effort, extra := run.Agent.Reasoning.Effort, run.Agent.ExtraBody.Members.Map()
+	if v.Provider == "ollama" {
+		client, err = ollama.New(ollama.Options{Options: at, Model: v.Model, Effort: effort, Extra: extra})
+	} else {
+		client, err = openai.New(openai.Options{
+			Options: at, Model: v.Model, Dialect: openai.Dialect(v.Provider), Effort: effort, Extra: extra,
+		})
+	}
+	key := "agent.base_url"
+	if wrong := new(endpoint.OptionError); errors.As(err, &wrong) {
+		switch wrong.Option {
+		case endpoint.OptionEffort:
+			key = "agent.reasoning.effort"
+		case endpoint.OptionExtra:
+			key = "agent.extra_body." + wrong.Key
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", run.Place(key), err)
+	}
+	return client, nil
 }
 
 // key reads the endpoint's key and remembers it, so that it is masked wherever

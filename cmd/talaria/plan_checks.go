@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -37,10 +36,11 @@ func (p *planner) present(variable string) bool {
 // endpointOf is where a model is reached, "" for one that is part of this
 // program.
 func endpointOf(run *configs.Run) string {
-	if strings.HasPrefix(run.Agent.Model, "scripted/") {
-		return ""
+	var urls []string
+	for _, e := range run.Agent.Endpoints() {
+		urls = append(urls, e.URL)
 	}
-	return cmp.Or(run.Agent.BaseURL, openAIBase)
+	return strings.Join(urls, ", ")
 }
 
 func keyText(variable, file string, needed bool, endpoint string, present bool) string {

@@ -55,6 +55,9 @@ func (s *Script) usage(req *request, out *wireReply) Usage {
 		completion += tokens(c.Function.Name) + tokens(c.Function.Arguments)
 	}
 	prompt, cached := req.promptTokens()
+	if req.cuts && req.context > 0 {
+		prompt, cached = min(prompt, req.context), min(cached, req.context)
+	}
 	return Usage{
 		PromptTokens: prompt, CompletionTokens: completion, TotalTokens: prompt + completion,
 		PromptTokensDetails:     PromptDetails{CachedTokens: cached},

@@ -193,11 +193,11 @@ func (s *slots) gauge() CapacityGauge {
 }
 
 // refuseBeyond answers a request that is beyond the capacity.
-func (s *Server) refuseBeyond(w http.ResponseWriter, e *Entry) {
+func (s *Server) refuseBeyond(x *exchange) {
 	c := s.script.Capacity
-	e.Fault = FaultCapacity
+	x.entry.Fault = FaultCapacity
 	if c.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(c.RetryAfter))
+		x.w.Header().Set("Retry-After", strconv.Itoa(c.RetryAfter))
 	}
-	s.refuse(w, e, c.Status, "rate_limit_exceeded", "all slots are taken")
+	s.refuse(x, c.Status, "rate_limit_exceeded", "all slots are taken")
 }

@@ -1,11 +1,15 @@
-// Package lab is a deterministic model server: OpenAI chat completions with
-// scripted answers, latency and faults, and a ledger of every request. Tests
-// compare what was recorded with that ledger.
+// Package lab is a deterministic model server: OpenAI's chat completions and
+// completions, and Ollama's own protocol, with scripted answers, latency and
+// faults, and a ledger of every request. Tests compare what was recorded with
+// that ledger.
 //
 // [New] makes a [Server], which is an [http.Handler]:
 //
 //	POST /v1/chat/completions   a reply, or a fault
+//	POST /v1/completions        likewise
+//	POST /api/chat              likewise, as Ollama gives it
 //	GET  /v1/models             the models that it has
+//	GET  /api/tags              likewise
 //	GET  /ledger                one [Entry] a line, in order of arrival
 //	GET  /metrics               a [Gauge]
 //
@@ -47,8 +51,11 @@ func New(script Script) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{script: script, mux: http.NewServeMux(), slots: newSlots(script.Capacity), closed: make(chan struct{})}
-	s.mux.HandleFunc("POST /v1/chat/completions", s.serveChat)
+	s.mux.HandleFunc("POST /v1/chat/completions", s.serve(chatProtocol()))
+	s.mux.HandleFunc("POST /v1/completions", s.serve(textProtocol()))
+	s.mux.HandleFunc("POST /api/chat", s.serve(ollamaProtocol()))
 	s.mux.HandleFunc("GET /v1/models", s.serveModels)
+	s.mux.HandleFunc("GET /api/tags", s.serveTags)
 	s.mux.HandleFunc("GET /ledger", s.serveLedger)
 	s.mux.HandleFunc("GET /metrics", s.serveMetrics)
 	return s, nil
@@ -60,9 +67,31 @@ func (s *Server) Close() { s.once.Do(func() { close(s.closed) }) }
 // ServeHTTP serves the paths that the package names.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// serveChat books every request, whatever becomes of it.
-func (s *Server) serveChat(w http.ResponseWriter, r *http.Request) {
+// protocol is one way of asking and answering. The rest of the lab speaks chat
+// completions.
+type protocol struct {
+	read   func(body []byte) (*request, error)
+	write  func(s *Script, c completion) any // the body of an answer
+	refuse func(code, message string) any    // and of an error
+}
+
+// exchange is a request at hand.
+type exchange struct {
+	protocol
+	w     http.ResponseWriter
+	r     *http.Request
+	entry *Entry
+}
+
+// serve books every request, whatever becomes of it.
+func (s *Server) serve(p protocol) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { s.handle(&exchange{protocol: p, w: w, r: r}) }
+}
+
+func (s *Server) handle(x *exchange) {
+	w, r := x.w, x.r
 	e := s.ledger.arrive()
+	x.entry = e
 	defer func() {
 		e.ClientGone = e.ClientGone || r.Context().Err() != nil
 		s.ledger.leave(e)
@@ -82,17 +111,17 @@ func (s *Server) serveChat(w http.ResponseWriter, r *http.Request) {
 	e.RequestID = "req_" + strconv.FormatUint(s.script.draws("request", e.CallID, e.Seen).Uint64(), 36)
 	w.Header().Set("X-Request-Id", e.RequestID)
 
-	var req request
-	if err := json.Unmarshal(body, &req); err != nil {
-		s.refuse(w, e, http.StatusBadRequest, "invalid_request_error", "the request is not JSON: "+err.Error())
+	req, err := x.read(body)
+	if err != nil {
+		s.refuse(x, http.StatusBadRequest, "invalid_request_error", "the request is not JSON: "+err.Error())
 		return
 	}
 	e.Model, e.Messages = req.Model, len(req.Messages)
-	if status, code, message := s.check(r, &req); status != 0 {
-		s.refuse(w, e, status, code, message)
+	if status, code, message := s.check(r, req); status != 0 {
+		s.refuse(x, status, code, message)
 		return
 	}
-	s.reply(w, r, &req, e)
+	s.reply(x, req)
 }
 
 // check refuses what a strict server refuses; status 0 lets the request pass.
@@ -107,6 +136,12 @@ func (s *Server) check(r *http.Request, req *request) (status int, code, message
 		return http.StatusBadRequest, "unsupported", "streaming is not supported"
 	case len(req.Messages) == 0:
 		return http.StatusBadRequest, "invalid_request_error", "messages is empty"
+	}
+	if status, code, message = s.checkTools(req); status != 0 {
+		return status, code, message
+	}
+	if status, code, message = s.checkLength(req); status != 0 {
+		return status, code, message
 	}
 	return s.checkResults(req)
 }
@@ -129,6 +164,9 @@ func (s *Server) checkResults(req *request) (status int, code, message string) {
 		}
 		for _, c := range m.ToolCalls {
 			open[c.ID] = true
+			if !json.Valid([]byte(c.Function.Arguments)) {
+				return http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("messages[%d]: the arguments of a tool call are not JSON", i)
+			}
 		}
 	}
 	if len(open) > 0 {
@@ -138,35 +176,43 @@ func (s *Server) checkResults(req *request) (status int, code, message string) {
 }
 
 // reply waits, then answers or strikes.
-func (s *Server) reply(w http.ResponseWriter, r *http.Request, req *request, e *Entry) {
-	nth, ok := s.slots.enter(r, s.closed, e.CallID, e.Seen)
+func (s *Server) reply(x *exchange, req *request) {
+	e := x.entry
+	nth, ok := s.slots.enter(x.r, s.closed, e.CallID, e.Seen)
 	if !ok {
-		s.refuseBeyond(w, e)
+		s.refuseBeyond(x)
 		return
 	}
 	leave := sync.OnceFunc(s.slots.leave)
 	defer leave()
 	fault := s.script.fault(e.CallID, nth)
-	if fault != nil {
-		e.Fault = fault.Kind
+	if fault == nil {
+		fault = new(Fault)
 	}
-	s.wait(r, s.script.latency(e.CallID, nth))
-	if fault == nil || fault.Kind != FaultHang {
+	e.Fault = fault.Kind
+	s.wait(x.r, s.script.latency(e.CallID, nth))
+	if fault.Kind != FaultHang && fault.Kind != FaultStall {
 		leave() // before the client can send its next request
 	}
-	if fault != nil && fault.Kind == FaultStatus {
+	switch fault.Kind {
+	case FaultStatus:
 		if fault.RetryAfter > 0 {
-			w.Header().Set("Retry-After", strconv.Itoa(fault.RetryAfter))
+			x.w.Header().Set("Retry-After", strconv.Itoa(fault.RetryAfter))
 		}
-		s.refuse(w, e, fault.Status, "scripted", "a scripted fault")
+		s.refuse(x, fault.Status, "scripted", "a scripted fault")
 		return
-	}
-	if fault != nil && fault.Kind == FaultHang {
-		s.wait(r, forever)
+	case FaultHang:
+		s.wait(x.r, forever)
 	}
 	c := s.script.answer(req, e.CallID, nth)
+	if fault.Kind == FaultArguments {
+		c.breakArguments()
+	}
 	e.book(c)
-	s.send(w, c, fault, e)
+	if s.script.Server == ServerOpenRouter {
+		e.CostNanoUSD = c.Usage.nanoUSD()
+	}
+	s.send(x, c, fault)
 }
 
 // forever is longer than any client waits.
@@ -200,52 +246,63 @@ func (e *Entry) book(c completion) {
 }
 
 // send writes the answer, or what a fault makes of it.
-func (s *Server) send(w http.ResponseWriter, c completion, fault *Fault, e *Entry) {
+func (s *Server) send(x *exchange, c completion, fault *Fault) {
 	c.Created = time.Now().Unix()
-	e.Status = http.StatusOK
-	kind := ""
-	if fault != nil {
-		kind = fault.Kind
-	}
-	switch kind {
+	x.entry.Status = http.StatusOK
+	switch fault.Kind {
 	case FaultReset:
-		e.Status = 0
-		s.ledger.publish(e)
-		reset(w)
+		x.entry.Status = 0
+		s.ledger.publish(x.entry)
+		reset(x.w)
 		return
 	case FaultNoUsage:
 		c.Usage = nil
 	case FaultEmptyChoices:
 		c.Choices = []choice{}
 	}
-	body := encode(c)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	switch kind {
+	body := encode(x.protocol.write(&s.script, c))
+	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	switch fault.Kind {
 	case FaultMalformed:
 		copy(body[len(body)-2:], ";}")
 	case FaultCut: // net/http ends the connection when less comes than was promised
 		body = body[:len(body)/2]
+	case FaultStall:
+		s.write(x, nil)
+		s.wait(x.r, forever)
+	case FaultDrip:
+		s.drip(x, body, time.Duration(fault.PauseMS)*time.Millisecond)
+		return
 	}
-	s.write(w, e, body)
+	s.write(x, body)
 }
 
-// write sends a body that is JSON, or should be. The entry is in the ledger
-// before the client can read the answer.
-func (s *Server) write(w http.ResponseWriter, e *Entry, body []byte) {
-	s.ledger.publish(e)
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(e.Status)
-	_, err := w.Write(body)
-	if flushErr := http.NewResponseController(w).Flush(); err != nil || flushErr != nil {
-		e.ClientGone = true
+// drip writes a body in pieces.
+func (s *Server) drip(x *exchange, body []byte, pause time.Duration) {
+	const pieces = 20
+	for piece := range slices.Chunk(body, max(len(body)/pieces, 1)) {
+		s.wait(x.r, pause)
+		s.write(x, piece)
 	}
 }
 
-func (s *Server) refuse(w http.ResponseWriter, e *Entry, status int, code, message string) {
-	e.Status = status
-	var body wireError
-	body.Error.Message, body.Error.Type, body.Error.Code = message, "lab_error", code
-	s.write(w, e, encode(body))
+// write sends a body that is JSON, or should be, or a piece of it. The entry is
+// in the ledger before the client can read the answer.
+func (s *Server) write(x *exchange, body []byte) {
+	s.ledger.publish(x.entry)
+	if x.w.Header().Get("Content-Type") == "" {
+		x.w.Header().Set("Content-Type", "application/json")
+		x.w.WriteHeader(x.entry.Status)
+	}
+	_, err := x.w.Write(body)
+	if flushErr := http.NewResponseController(x.w).Flush(); err != nil || flushErr != nil {
+		x.entry.ClientGone = true
+	}
+}
+
+func (s *Server) refuse(x *exchange, status int, code, message string) {
+	x.entry.Status = status
+	s.write(x, encode(x.protocol.refuse(code, message)))
 }
 
 func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {

@@ -22,6 +22,7 @@ type Entry struct {
 	RequestSHA256 string     `json:"request_sha256"`
 	Messages      int        `json:"messages"`
 	Usage         *Usage     `json:"usage"`
+	CostNanoUSD   int64      `json:"cost_nano_usd,omitempty"` // as the answer names it, of a server that does
 	Answer        string     `json:"answer"`
 	Reasoning     string     `json:"reasoning,omitempty"`
 	ToolCalls     []ToolCall `json:"tool_calls,omitempty"`

@@ -16,6 +16,14 @@ type Script struct {
 	Models []string `json:"models"`  // the models that it has, others are 404; empty: any
 	APIKey string   `json:"api_key"` // the key that it wants, others are 401; empty: none
 
+	// Server is whose ways the lab has where servers of one protocol differ;
+	// default [ServerOpenAI].
+	Server string `json:"server"`
+	// NoTools is a server that was started without what calls of tools need.
+	NoTools bool `json:"no_tools"`
+	// ContextTokens is how long a prompt may be, 0: any length.
+	ContextTokens int64 `json:"context_tokens"`
+
 	// Each answer takes from LatencyMinMS to LatencyMaxMS milliseconds.
 	LatencyMinMS int64 `json:"latency_min_ms"`
 	LatencyMaxMS int64 `json:"latency_max_ms"`
@@ -43,6 +51,21 @@ type Tool struct {
 	Arguments string `json:"arguments"` // default {"expression": "{a} + {b}"}
 }
 
+// Whose ways a lab has.
+const (
+	ServerOpenAI     = "openai"
+	ServerVLLM       = "vllm"
+	ServerSGLang     = "sglang"
+	ServerLlamaCpp   = "llamacpp"
+	ServerOpenRouter = "openrouter" // names the cost of a call
+	ServerOllama     = "ollama"     // as openai; its own protocol is at /api whatever the server
+)
+
+// Servers lists whose ways a lab can have.
+func Servers() []string {
+	return []string{ServerOpenAI, ServerVLLM, ServerSGLang, ServerLlamaCpp, ServerOpenRouter, ServerOllama}
+}
+
 // Kinds of fault.
 const (
 	FaultStatus       = "status"        // an HTTP error, before anything is made: not paid for
@@ -52,7 +75,18 @@ const (
 	FaultMalformed    = "malformed"     // an answer that is not JSON
 	FaultEmptyChoices = "empty_choices" // an answer without choices, with usage
 	FaultNoUsage      = "no_usage"      // an answer without usage
+	FaultStall        = "stall"         // the headers of an answer, then no byte until the client leaves
+	FaultDrip         = "drip"          // an answer in twenty pieces, with a pause before each
+	FaultArguments    = "arguments"     // an answer whose tool calls have arguments that are not JSON
 )
+
+// Faults lists the kinds of fault.
+func Faults() []string {
+	return []string{
+		FaultStatus, FaultHang, FaultCut, FaultReset, FaultMalformed, FaultEmptyChoices, FaultNoUsage,
+		FaultStall, FaultDrip, FaultArguments,
+	}
+}
 
 // Fault is something that goes wrong for a share of the call ids, and then for
 // the first Times requests of each.
@@ -62,6 +96,7 @@ type Fault struct {
 	RetryAfter int     `json:"retry_after"` // seconds, of FaultStatus; 0: none
 	Rate       float64 `json:"rate"`        // share of the call ids, 0 to 1
 	Times      int     `json:"times"`       // default 1
+	PauseMS    int64   `json:"pause_ms"`    // of FaultDrip; default 50
 }
 
 // ReadScript reads a script from JSON; an unknown key is an error.
@@ -79,6 +114,7 @@ func ReadScript(r io.Reader) (Script, error) {
 }
 
 func (s *Script) applyDefaults() {
+	s.Server = cmp.Or(s.Server, ServerOpenAI)
 	s.Tool.Name = cmp.Or(s.Tool.Name, "calculator")
 	s.Tool.Arguments = cmp.Or(s.Tool.Arguments, `{"expression": "{a} + {b}"}`)
 	s.ReplyBytes = cmp.Or(s.ReplyBytes, 80)
@@ -88,6 +124,7 @@ func (s *Script) applyDefaults() {
 	for i := range s.Faults {
 		s.Faults[i].Times = cmp.Or(s.Faults[i].Times, 1)
 		s.Faults[i].Status = cmp.Or(s.Faults[i].Status, 500)
+		s.Faults[i].PauseMS = cmp.Or(s.Faults[i].PauseMS, 50)
 	}
 }
 
@@ -105,10 +142,14 @@ func (s *Script) validate() error {
 		{"turns", int64(s.Turns)},
 		{"reply_bytes", int64(s.ReplyBytes)},
 		{"reasoning_bytes", int64(s.ReasoningBytes)},
+		{"context_tokens", s.ContextTokens},
 	} {
 		if size.n < 0 || size.n > maxSize {
 			errs = append(errs, fmt.Errorf("lab script: %s is %d: want 0 to %d", size.name, size.n, maxSize))
 		}
+	}
+	if s.Server != "" && !slices.Contains(Servers(), s.Server) {
+		errs = append(errs, fmt.Errorf("lab script: unknown server %q", s.Server))
 	}
 	for i, f := range s.Faults {
 		if err := f.validate(); err != nil {
@@ -119,9 +160,7 @@ func (s *Script) validate() error {
 }
 
 func (f Fault) validate() error {
-	switch f.Kind {
-	case FaultStatus, FaultHang, FaultCut, FaultReset, FaultMalformed, FaultEmptyChoices, FaultNoUsage:
-	default:
+	if !slices.Contains(Faults(), f.Kind) {
 		return fmt.Errorf("unknown kind %q", f.Kind)
 	}
 	switch {
@@ -129,8 +168,8 @@ func (f Fault) validate() error {
 		return fmt.Errorf("rate %v is not between 0 and 1", f.Rate)
 	case f.Status != 0 && (f.Status < 400 || f.Status > 599):
 		return fmt.Errorf("status %d is not between 400 and 599", f.Status)
-	case f.Times < 0 || f.RetryAfter < 0:
-		return errors.New("times and retry_after are not negative")
+	case f.Times < 0 || f.RetryAfter < 0 || f.PauseMS < 0 || f.PauseMS > maxSize:
+		return errors.New("times, retry_after and pause_ms are not negative, and no pause is longer than a day")
 	}
 	return nil
 }

@@ -10,6 +10,9 @@ type request struct {
 	MaxTokens           *int64        `json:"max_tokens"`
 	MaxCompletionTokens *int64        `json:"max_completion_tokens"`
 	Stream              bool          `json:"stream"`
+
+	context int64 // how long the prompt may be, where the request says
+	cuts    bool  // a prompt that is longer is cut without a word
 }
 
 type wireMessage struct {
@@ -47,6 +50,7 @@ type completion struct {
 	Choices           []choice `json:"choices"`
 	Usage             *Usage   `json:"usage,omitempty"`
 	SystemFingerprint string   `json:"system_fingerprint"`
+	Provider          string   `json:"provider,omitempty"`
 }
 
 type choice struct {
@@ -58,8 +62,16 @@ type choice struct {
 type wireReply struct {
 	Role             string     `json:"role"`
 	Content          *string    `json:"content"`
-	ReasoningContent string     `json:"reasoning_content,omitempty"`
+	ReasoningContent string     `json:"reasoning_content,omitempty"` // or, by the server's ways:
+	Reasoning        string     `json:"reasoning,omitempty"`
+	ReasoningDetails []detail   `json:"reasoning_details,omitempty"`
 	ToolCalls        []wireCall `json:"tool_calls,omitempty"`
+}
+
+type detail struct {
+	Type      string `json:"type"`
+	Text      string `json:"text"`
+	Signature string `json:"signature"`
 }
 
 // Usage is what a request used, as the response reports it.
@@ -69,6 +81,7 @@ type Usage struct {
 	TotalTokens             int64             `json:"total_tokens"`
 	PromptTokensDetails     PromptDetails     `json:"prompt_tokens_details"`
 	CompletionTokensDetails CompletionDetails `json:"completion_tokens_details"`
+	Cost                    json.Number       `json:"cost,omitempty"` // in dollars, of a server that names it
 }
 
 // PromptDetails splits the prompt's tokens.

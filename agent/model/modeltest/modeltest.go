@@ -2,7 +2,7 @@
 // model passes against the lab.
 //
 //	func TestConformance(t *testing.T) {
-//		modeltest.Run(t, func(url string) model.Model { ... })
+//		modeltest.Run(t, lab.ServerOpenAI, func(url string) model.Model { ... })
 //	}
 package modeltest
 
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,28 +34,45 @@ const (
 )
 
 // Run checks the provider that open makes: a model [ModelName] with [APIKey]
-// of the server at url, which ends in /v1. It does one try per Generate, and
-// waits for an answer longer than the suite lets it.
-func Run(t *testing.T, open func(url string) model.Model) {
+// of the server at url, which ends in /v1. The lab there has the ways of server,
+// see [lab.Script]. The provider does one try per Generate, and waits for an
+// answer longer than the suite lets it.
+func Run(t *testing.T, server string, open func(url string) model.Model) {
 	t.Helper()
+	s := suite{server: server, open: open}
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, func(string) model.Model)
+		test func(suite, *testing.T)
 	}{
-		{"reply", testReply},
-		{"tools", testTools},
-		{"length", testLength},
-		{"errors", testErrors},
-		{"no usage", testNoUsage},
-		{"wrong key", testWrongKey},
-		{"unknown model", testUnknownModel},
-		{"cancelled", testCancelled},
-		{"cancelled before", testCancelledBefore},
-		{"concurrent", testConcurrent},
-		{"request", testRequest},
+		{"reply", suite.testReply},
+		{"tools", suite.testTools},
+		{"broken arguments", suite.testBrokenArguments},
+		{"length", suite.testLength},
+		{"errors", suite.testErrors},
+		{"slow", suite.testSlow},
+		{"prompt too long", suite.testTooLong},
+		{"no usage", suite.testNoUsage},
+		{"wrong key", suite.testWrongKey},
+		{"unknown model", suite.testUnknownModel},
+		{"cancelled", suite.testCancelled},
+		{"cancelled before", suite.testCancelledBefore},
+		{"concurrent", suite.testConcurrent},
+		{"request", suite.testRequest},
 	} {
-		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
+		t.Run(c.name, func(t *testing.T) { c.test(s, t) })
 	}
+}
+
+// suite is the checks of one provider.
+type suite struct {
+	server string
+	open   func(url string) model.Model
+}
+
+func (s suite) serve(t *testing.T, script lab.Script) (l *lab.Server, url string) {
+	t.Helper()
+	script.Server = s.server
+	return Serve(t, script)
 }
 
 // Serve starts a lab that knows the suite's model and key on loopback. The
@@ -110,28 +128,41 @@ func generate(t *testing.T, m model.Model, req model.Request) model.Response {
 }
 
 // compare wants a response to be what the ledger's entry says.
-func compare(t *testing.T, e lab.Entry, got model.Response) {
+func (s suite) compare(t *testing.T, e lab.Entry, got model.Response) {
 	t.Helper()
 	want := dataset.Message{Role: dataset.Assistant, Content: e.Answer, Reasoning: e.Reasoning, FinishReason: e.FinishReason}
 	for _, c := range e.ToolCalls {
 		want.ToolCalls = append(want.ToolCalls, dataset.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 	}
+	if s.server == lab.ServerOpenRouter && e.Reasoning != "" {
+		if !json.Valid([]byte(got.Message.ReasoningSignature)) {
+			t.Errorf("call %s: reasoning_details %q were not kept", e.CallID, got.Message.ReasoningSignature)
+		}
+		want.ReasoningSignature = got.Message.ReasoningSignature
+	}
 	if diff := gocmp.Diff(want, got.Message); diff != "" {
 		t.Errorf("call %s: message (-ledger +got):\n%s", e.CallID, diff)
 	}
-	if diff := gocmp.Diff(billed(e), got.Usage); diff != "" {
+	if diff := gocmp.Diff(s.billed(e), got.Usage); diff != "" {
 		t.Errorf("call %s: usage (-ledger +got):\n%s", e.CallID, diff)
+	}
+	if cost := got.CostNanoUSD; (cost != nil) != (e.CostNanoUSD != 0) || cost != nil && *cost != e.CostNanoUSD {
+		t.Errorf("call %s: cost %v, want %d", e.CallID, cost, e.CostNanoUSD)
 	}
 	if got.ModelServed != e.Model || got.RequestID != e.RequestID {
 		t.Errorf("call %s: served by %q as %q, want %q as %q", e.CallID, got.ModelServed, got.RequestID, e.Model, e.RequestID)
 	}
 }
 
-// billed is an entry's usage in four disjoint counters.
-func billed(e lab.Entry) *dataset.Usage {
+// billed is an entry's usage in four disjoint counters, as far as the server's
+// protocol tells them apart.
+func (s suite) billed(e lab.Entry) *dataset.Usage {
 	u := e.Usage
 	if u == nil {
 		return nil
+	}
+	if s.server == lab.ServerOllama {
+		return &dataset.Usage{Input: u.PromptTokens, Output: u.CompletionTokens}
 	}
 	cached := u.PromptTokensDetails.CachedTokens
 	return &dataset.Usage{
@@ -140,32 +171,32 @@ func billed(e lab.Entry) *dataset.Usage {
 	}
 }
 
-func testReply(t *testing.T, open func(string) model.Model) {
+func (s suite) testReply(t *testing.T) {
 	t.Helper()
-	l, url := Serve(t, lab.Script{Seed: 1, ReasoningBytes: 60})
-	got := generate(t, closeIdle(t, open(url)), Ask("e-0-0"))
+	l, url := s.serve(t, lab.Script{Seed: 1, ReasoningBytes: 60})
+	got := generate(t, closeIdle(t, s.open(url)), Ask("e-0-0"))
 	entries := l.Ledger()
 	if len(entries) != 1 {
 		t.Fatalf("%d requests, want 1", len(entries))
 	}
-	compare(t, entries[0], got)
+	s.compare(t, entries[0], got)
 	if entries[0].CallID != "e-0-0" {
 		t.Errorf("call id %q arrived", entries[0].CallID)
 	}
-	if got.Unreported != 0 || got.Fingerprint == "" {
+	if got.Unreported != 0 || got.Fingerprint == "" && s.server != lab.ServerOllama {
 		t.Errorf("unreported %d, fingerprint %q", got.Unreported, got.Fingerprint)
 	}
 }
 
-func testTools(t *testing.T, open func(string) model.Model) {
+func (s suite) testTools(t *testing.T) {
 	t.Helper()
-	l, url := Serve(t, lab.Script{Seed: 2, Turns: 2, Answer: "It is {a}."})
-	m := closeIdle(t, open(url))
+	l, url := s.serve(t, lab.Script{Seed: 2, Turns: 2, Answer: "It is {a}."})
+	m := closeIdle(t, s.open(url))
 	req := Ask("", Calculator())
 	for turn := range 3 {
 		req.CallID = "e-0-" + strconv.Itoa(turn)
 		got := generate(t, m, req)
-		compare(t, l.Ledger()[turn], got)
+		s.compare(t, l.Ledger()[turn], got)
 		if want := min(1, 2-turn); len(got.Message.ToolCalls) != want {
 			t.Fatalf("turn %d: %d tool calls, want %d", turn, len(got.Message.ToolCalls), want)
 		}
@@ -176,18 +207,69 @@ func testTools(t *testing.T, open func(string) model.Model) {
 	}
 }
 
-func testLength(t *testing.T, open func(string) model.Model) {
+// testBrokenArguments wants arguments that are no JSON as they came, and the
+// history with them accepted.
+func (s suite) testBrokenArguments(t *testing.T) {
 	t.Helper()
-	_, url := Serve(t, lab.Script{ReplyBytes: 400})
+	l, url := s.serve(t, lab.Script{Turns: 1, Faults: []lab.Fault{{Kind: lab.FaultArguments, Rate: 1}}})
+	m := closeIdle(t, s.open(url))
+	req := Ask("e-0-0", Calculator())
+	got := generate(t, m, req)
+	if s.server != lab.ServerOllama { // where there is no text to break
+		s.compare(t, l.Ledger()[0], got)
+	}
+	call := got.Message.ToolCalls[0]
+	for i, arguments := range []string{call.Arguments, "", "not JSON \"", "\n"} {
+		got.Message.ToolCalls[0].Arguments = arguments
+		next := req
+		next.CallID = "e-0-" + strconv.Itoa(i+1)
+		next.Messages = append(slices.Clone(req.Messages), got.Message,
+			dataset.Message{Role: dataset.ToolRole, Content: "no", ToolCallID: call.ID, ToolName: call.Name})
+		generate(t, m, next)
+		if kept := got.Message.ToolCalls[0].Arguments; kept != arguments {
+			t.Errorf("the arguments %q were changed to %q", arguments, kept)
+		}
+	}
+}
+
+// testSlow wants an answer that comes in pieces to be read, and one that stalls
+// to end with the caller.
+func (s suite) testSlow(t *testing.T) {
+	t.Helper()
+	l, url := s.serve(t, lab.Script{Faults: []lab.Fault{{Kind: lab.FaultDrip, Rate: 1, PauseMS: 1}, {Kind: lab.FaultStall, Rate: 1}}})
+	m := closeIdle(t, s.open(url))
+	got := generate(t, m, Ask("e-0-0"))
+	s.compare(t, l.Ledger()[0], got)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, dataset.ErrEpisodeTime)
+	defer cancel()
+	resp, err := m.Generate(ctx, Ask("e-0-0"))
+	if !errors.Is(err, dataset.ErrEpisodeTime) || resp.Unreported != 1 {
+		t.Errorf("error %v, unreported %d", err, resp.Unreported)
+	}
+}
+
+// testTooLong wants a prompt that does not fit to be told, not cut.
+func (s suite) testTooLong(t *testing.T) {
+	t.Helper()
+	_, url := s.serve(t, lab.Script{ContextTokens: 20})
+	_, err := closeIdle(t, s.open(url)).Generate(t.Context(), Ask("e-0-0"))
+	if e := wantError(t, err); e.Class != model.ClassContextOverflow || e.Retryable || e.Fatal || e.Sent {
+		t.Errorf("error %+v", e)
+	}
+}
+
+func (s suite) testLength(t *testing.T) {
+	t.Helper()
+	_, url := s.serve(t, lab.Script{ReplyBytes: 400})
 	req, limit := Ask("e-0-0"), 5
 	req.Sampling.MaxTokens = &limit
-	got := generate(t, closeIdle(t, open(url)), req)
+	got := generate(t, closeIdle(t, s.open(url)), req)
 	if got.Message.FinishReason != model.FinishLength || got.Usage == nil || got.Usage.Output != 5 {
 		t.Errorf("finish reason %q, usage %+v", got.Message.FinishReason, got.Usage)
 	}
 }
 
-func testErrors(t *testing.T, open func(string) model.Model) {
+func (s suite) testErrors(t *testing.T) {
 	t.Helper()
 	tests := []struct {
 		name  string
@@ -208,16 +290,16 @@ func testErrors(t *testing.T, open func(string) model.Model) {
 		{"empty choices", lab.Fault{Kind: lab.FaultEmptyChoices}, model.Error{Class: model.ClassBadResponse, Status: 200, Retryable: true, Sent: true}, true},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { testFault(t, open, tt.fault, tt.want, tt.paid) })
+		t.Run(tt.name, func(t *testing.T) { s.testFault(t, tt.fault, tt.want, tt.paid) })
 	}
 }
 
 // testFault wants a fault to end a try with an error, and the next one to pass.
-func testFault(t *testing.T, open func(string) model.Model, fault lab.Fault, want model.Error, paid bool) {
+func (s suite) testFault(t *testing.T, fault lab.Fault, want model.Error, paid bool) {
 	t.Helper()
 	fault.Kind, fault.Rate = cmp.Or(fault.Kind, lab.FaultStatus), 1
-	l, url := Serve(t, lab.Script{Faults: []lab.Fault{fault}})
-	m := closeIdle(t, open(url))
+	l, url := s.serve(t, lab.Script{Faults: []lab.Fault{fault}})
+	m := closeIdle(t, s.open(url))
 	resp, err := m.Generate(t.Context(), Ask("e-0-0"))
 	e := wantError(t, err)
 	e.Err = nil
@@ -226,7 +308,7 @@ func testFault(t *testing.T, open func(string) model.Model, fault lab.Fault, wan
 	}
 	var usage *dataset.Usage
 	if paid {
-		usage = billed(l.Ledger()[0])
+		usage = s.billed(l.Ledger()[0])
 	}
 	if diff := gocmp.Diff(usage, resp.Usage); diff != "" {
 		t.Errorf("usage (-ledger +got):\n%s", diff)
@@ -235,7 +317,7 @@ func testFault(t *testing.T, open func(string) model.Model, fault lab.Fault, wan
 		t.Errorf("unreported %d", resp.Unreported)
 	}
 	next := generate(t, m, Ask("e-0-0")) // the fault strikes once
-	compare(t, l.Ledger()[1], next)
+	s.compare(t, l.Ledger()[1], next)
 }
 
 // wantError wants a *model.Error with a text fit for a row.
@@ -251,10 +333,10 @@ func wantError(t *testing.T, err error) *model.Error {
 	return e
 }
 
-func testNoUsage(t *testing.T, open func(string) model.Model) {
+func (s suite) testNoUsage(t *testing.T) {
 	t.Helper()
-	l, url := Serve(t, lab.Script{Faults: []lab.Fault{{Kind: lab.FaultNoUsage, Rate: 1}}})
-	got := generate(t, closeIdle(t, open(url)), Ask("e-0-0"))
+	l, url := s.serve(t, lab.Script{Faults: []lab.Fault{{Kind: lab.FaultNoUsage, Rate: 1}}})
+	got := generate(t, closeIdle(t, s.open(url)), Ask("e-0-0"))
 	if got.Usage != nil || got.Unreported != 1 || got.CostNanoUSD != nil {
 		t.Errorf("usage %+v, unreported %d, cost %v: want none, 1, none", got.Usage, got.Unreported, got.CostNanoUSD)
 	}
@@ -263,7 +345,7 @@ func testNoUsage(t *testing.T, open func(string) model.Model) {
 	}
 }
 
-func testWrongKey(t *testing.T, open func(string) model.Model) {
+func (s suite) testWrongKey(t *testing.T) {
 	t.Helper()
 	// The lab says which key it got, as some servers do.
 	l, err := lab.New(lab.Script{APIKey: "another"})
@@ -272,13 +354,13 @@ func testWrongKey(t *testing.T, open func(string) model.Model) {
 	}
 	srv := httptest.NewServer(l)
 	t.Cleanup(srv.Close)
-	_, err = closeIdle(t, open(srv.URL+"/v1")).Generate(t.Context(), Ask("e-0-0"))
+	_, err = closeIdle(t, s.open(srv.URL+"/v1")).Generate(t.Context(), Ask("e-0-0"))
 	if e := wantError(t, err); e.Class != model.ClassAuth || !e.Fatal || e.Retryable || e.Sent {
 		t.Errorf("error %+v", e)
 	}
 }
 
-func testUnknownModel(t *testing.T, open func(string) model.Model) {
+func (s suite) testUnknownModel(t *testing.T) {
 	t.Helper()
 	l, err := lab.New(lab.Script{Models: []string{"another"}})
 	if err != nil {
@@ -286,14 +368,14 @@ func testUnknownModel(t *testing.T, open func(string) model.Model) {
 	}
 	srv := httptest.NewServer(l)
 	t.Cleanup(srv.Close)
-	_, err = closeIdle(t, open(srv.URL+"/v1")).Generate(t.Context(), Ask("e-0-0"))
+	_, err = closeIdle(t, s.open(srv.URL+"/v1")).Generate(t.Context(), Ask("e-0-0"))
 	if e := wantError(t, err); e.Class != model.ClassModelNotFound || !e.Fatal || e.Retryable || e.Sent {
 		t.Errorf("error %+v", e)
 	}
 }
 
 // testCancelled cancels a call whose request has arrived.
-func testCancelled(t *testing.T, open func(string) model.Model) {
+func (s suite) testCancelled(t *testing.T) {
 	t.Helper()
 	l, err := lab.New(lab.Script{Faults: []lab.Fault{{Kind: lab.FaultHang, Rate: 1}}})
 	if err != nil {
@@ -306,7 +388,7 @@ func testCancelled(t *testing.T, open func(string) model.Model) {
 	}))
 	t.Cleanup(srv.Close)
 	t.Cleanup(l.Close)
-	m := closeIdle(t, open(srv.URL+"/v1"))
+	m := closeIdle(t, s.open(srv.URL+"/v1"))
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
@@ -323,12 +405,12 @@ func testCancelled(t *testing.T, open func(string) model.Model) {
 }
 
 // testCancelledBefore wants nothing to leave when ctx is done already.
-func testCancelledBefore(t *testing.T, open func(string) model.Model) {
+func (s suite) testCancelledBefore(t *testing.T) {
 	t.Helper()
-	l, url := Serve(t, lab.Script{})
+	l, url := s.serve(t, lab.Script{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(dataset.ErrEpisodeTime)
-	resp, err := closeIdle(t, open(url)).Generate(ctx, Ask("e-0-0"))
+	resp, err := closeIdle(t, s.open(url)).Generate(ctx, Ask("e-0-0"))
 	if !errors.Is(err, dataset.ErrEpisodeTime) || model.ClassOf(err) != model.ClassCancelled {
 		t.Errorf("error %v", err)
 	}
@@ -339,11 +421,11 @@ func testCancelledBefore(t *testing.T, open func(string) model.Model) {
 
 // testConcurrent makes 64 calls at once, four times, and wants each to get its
 // own answer.
-func testConcurrent(t *testing.T, open func(string) model.Model) {
+func (s suite) testConcurrent(t *testing.T) {
 	t.Helper()
 	const together, rounds = 64, 4
-	l, url := Serve(t, lab.Script{Seed: 9, Turns: 1, ReasoningBytes: 10})
-	m := closeIdle(t, open(url))
+	l, url := s.serve(t, lab.Script{Seed: 9, Turns: 1, ReasoningBytes: 10})
+	m := closeIdle(t, s.open(url))
 	got := make([]model.Response, together*rounds)
 	errs := make([]error, together)
 	var wg sync.WaitGroup
@@ -369,16 +451,16 @@ func testConcurrent(t *testing.T, open func(string) model.Model) {
 		if err != nil {
 			t.Fatalf("call id %q arrived", e.CallID)
 		}
-		compare(t, e, got[n])
+		s.compare(t, e, got[n])
 	}
 }
 
 // testRequest wants equal requests to be equal bytes, and a request to stay as
 // it is.
-func testRequest(t *testing.T, open func(string) model.Model) {
+func (s suite) testRequest(t *testing.T) {
 	t.Helper()
-	l, url := Serve(t, lab.Script{})
-	m := closeIdle(t, open(url))
+	l, url := s.serve(t, lab.Script{})
+	m := closeIdle(t, s.open(url))
 	ask := func() model.Request {
 		req := Ask("e-0-0", Calculator())
 		half := 0.5

@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/agent/model/endpoint"
+	"github.com/talaria-run/talaria/agent/model/lab"
 	"github.com/talaria-run/talaria/agent/model/modeltest"
 	"github.com/talaria-run/talaria/dataset"
 )
@@ -19,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
-	modeltest.Run(t, modeltest.Ollama, func(url string) model.Model {
+	modeltest.Run(t, lab.ServerOllama, func(url string) model.Model {
 		c, err := New(Options{Options: endpoint.Options{BaseURL: url, APIKey: modeltest.APIKey}, Model: modeltest.ModelName})
 		if err != nil {
 			t.Fatal(err)

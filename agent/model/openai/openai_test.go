@@ -13,11 +13,18 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
-	modeltest.Run(t, func(url string) model.Model {
-		c, err := New(Options{Options: endpoint.Options{BaseURL: url, APIKey: modeltest.APIKey}, Model: modeltest.ModelName})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	})
+	for _, d := range []Dialect{OpenAI, VLLM, SGLang, LlamaCpp, OpenRouter} {
+		t.Run(string(d), func(t *testing.T) {
+			modeltest.Run(t, string(d), func(url string) model.Model {
+				c, err := New(Options{
+					Options: endpoint.Options{BaseURL: url, APIKey: modeltest.APIKey},
+					Model:   modeltest.ModelName, Dialect: d,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return c
+			})
+		})
+	}
 }
