@@ -88,9 +88,7 @@ func TestRunningPageNames(t *testing.T) {
 // TestLabPage wants docs/lab.md to name every key of a script, of a fault, of
 // the ledger and of the metrics, and every kind of fault.
 func TestLabPage(t *testing.T) {
-	names := []string{
-		lab.FaultStatus, lab.FaultHang, lab.FaultCut, lab.FaultReset, lab.FaultMalformed, lab.FaultEmptyChoices, lab.FaultNoUsage,
-	}
+	names := append(lab.Faults(), lab.Servers()...)
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[lab.Script](), reflect.TypeFor[lab.Tool](), reflect.TypeFor[lab.Fault](),
 		reflect.TypeFor[lab.Entry](), reflect.TypeFor[lab.Gauge](),
