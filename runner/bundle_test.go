@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -222,7 +223,7 @@ func setup(n int) *testBundle {
 			Cells: [][]Cell{{cell("v")}},
 		},
 		sink: new(memory),
-		opts: Options{Workers: 4, Index: store.NewIndex()},
+		opts: Options{Workers: 4, RetryPause: time.Microsecond, Index: store.NewIndex()},
 	}
 }
 

@@ -17,11 +17,21 @@ type ticket struct {
 	offeredAt time.Time
 }
 
-// feed sends every episode that has still to run, until admission ends, and
-// closes out. Tasks come one after the other with all their variants and
-// samples, so that groups stay together. It runs on one goroutine.
+// feed sends every episode that has still to run, and again those that are to
+// be tried again, until admission ends, and closes out. Tasks come one after
+// the other with all their variants and samples, so that groups stay together.
+// It runs on one goroutine.
 func (r *Runner) feed(admit context.Context, out chan<- *ticket) error {
 	defer close(out)
+	err := r.feedTasks(admit, out)
+	r.feedRest(admit, out)
+	for range r.retries.close() {
+		r.meter.leave()
+	}
+	return err
+}
+
+func (r *Runner) feedTasks(admit context.Context, out chan<- *ticket) error {
 	for task, err := range r.plan.Tasks {
 		if err != nil {
 			return fmt.Errorf("reading the tasks: %w", err)
@@ -82,14 +92,20 @@ func (r *Runner) offer(admit context.Context, t *ticket, out chan<- *ticket) boo
 	if r.halts.stopped(t.variant) {
 		return !r.halts.all()
 	}
-	if r.opts.Budget.usedUp() != "" || admit.Err() != nil {
+	if r.over(admit) {
 		return false
 	}
+	return r.feedDue(admit, out) && r.send(admit, t, out)
+}
+
+func (r *Runner) send(admit context.Context, t *ticket, out chan<- *ticket) bool {
 	t.offeredAt = time.Now()
+	r.retries.begin()
 	select {
 	case out <- t:
 		return true
 	case <-admit.Done():
+		r.retries.end()
 		return false
 	}
 }

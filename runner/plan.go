@@ -81,6 +81,7 @@ type Options struct {
 	Workers      int           // episodes in flight; default 256
 	Grading      int           // scorers at work at once; default 8
 	InfraRetries int           // further attempts after infra, over all invocations
+	RetryPause   time.Duration // before the first of them, at most; it doubles with each, up to a minute; default 1s
 	Grace        time.Duration // how long a drain may take after the first signal; 0: no bound
 	ScoreTimeout time.Duration // default 5m
 	CloseTimeout time.Duration // default 1m
@@ -100,6 +101,7 @@ type Options struct {
 const (
 	defaultWorkers      = 256
 	defaultGrading      = 8
+	defaultRetryPause   = time.Second // most of what passes is over by then
 	defaultScoreTimeout = 5 * time.Minute
 	defaultCloseTimeout = time.Minute // a container's stop and removal, with room
 )
@@ -107,6 +109,7 @@ const (
 func (o Options) applyDefaults() Options {
 	o.Workers = cmp.Or(o.Workers, defaultWorkers)
 	o.Grading = cmp.Or(o.Grading, defaultGrading)
+	o.RetryPause = cmp.Or(o.RetryPause, defaultRetryPause)
 	o.ScoreTimeout = cmp.Or(o.ScoreTimeout, defaultScoreTimeout)
 	o.CloseTimeout = cmp.Or(o.CloseTimeout, defaultCloseTimeout)
 	if o.Index == nil {
@@ -132,6 +135,7 @@ func (o Options) validate() error {
 		{"workers", int64(o.Workers)},
 		{"grading", int64(o.Grading)},
 		{"infra retries", int64(o.InfraRetries)},
+		{"retry pause", int64(o.RetryPause)},
 		{"grace", int64(o.Grace)},
 		{"score timeout", int64(o.ScoreTimeout)},
 		{"close timeout", int64(o.CloseTimeout)},

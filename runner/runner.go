@@ -20,11 +20,12 @@ type Runner struct {
 	opts      Options
 	variantOf map[string]int // variant hash to index in plan.Cells
 
-	grader *grader
-	hand   *handover
-	halts  *halts
-	meter  *meter
-	log    *attemptLog
+	grader  *grader
+	hand    *handover
+	halts   *halts
+	retries *retries
+	meter   *meter
+	log     *attemptLog
 }
 
 // New returns a Runner of plan that records to sink. It refuses a plan that has
@@ -39,11 +40,12 @@ func New(plan Plan, sink Sink, opts Options) (*Runner, error) {
 	opts = opts.applyDefaults()
 	return &Runner{
 		plan: plan, sink: sink, opts: opts, variantOf: plan.variantOf(),
-		grader: newGrader(opts),
-		hand:   newHandover(),
-		halts:  newHalts(plan),
-		meter:  newMeter(len(plan.Cells)),
-		log:    newAttemptLog(opts.Log),
+		grader:  newGrader(opts),
+		hand:    newHandover(),
+		halts:   newHalts(plan),
+		retries: newRetries(),
+		meter:   newMeter(len(plan.Cells)),
+		log:     newAttemptLog(opts.Log),
 	}, nil
 }
 

@@ -7,16 +7,17 @@ import (
 	"github.com/talaria-run/talaria/dataset"
 )
 
-// worker plays one episode after the other until the feed closes in.
+// worker plays one attempt after the other until the feed closes in.
 func (r *Runner) worker(admit, work context.Context, in <-chan *ticket) {
 	for t := range in {
 		if r.ending(admit, work, t.variant) {
 			r.meter.leave()
-			continue
+		} else {
+			r.meter.begin(t.variant)
+			r.once(admit, work, t)
+			r.meter.end(t.variant)
 		}
-		r.meter.begin(t.variant)
-		r.episode(admit, work, t)
-		r.meter.end(t.variant)
+		r.retries.end()
 	}
 }
 
@@ -26,24 +27,24 @@ func (r *Runner) ending(admit, work context.Context, variant int) bool {
 	return admit.Err() != nil || work.Err() != nil || r.halts.stopped(variant) || r.opts.Budget.usedUp() != ""
 }
 
-// episode plays attempts, each with a world of its own, until one is not infra
-// or none is left. Each is handed over, so that its cost stays in the books.
-func (r *Runner) episode(admit, work context.Context, t *ticket) {
+// once plays one attempt and hands it over. Where it ended as infra and a
+// further one is allowed, the episode waits for that without the worker.
+func (r *Runner) once(admit, work context.Context, t *ticket) {
 	cell := &r.plan.Cells[t.variant][t.episode.Task.Source]
-	for {
-		tr, err := r.attempt(work, cell, t.episode, t.offeredAt)
-		r.halts.note(t.variant, err)
-		rec := newRecord(tr, cell, t.variant)
-		again := r.next(t, rec.outcome)
-		rec.last = !again || r.ending(admit, work, t.variant)
-		// One that would be tried again, and is not now, has not ended.
-		rec.ended = rec.last && !again && settled(rec.outcome)
-		r.log.ended(work, tr)
-		r.hand.over(work, rec) // tr is the drain's now
-		if rec.last {
-			return
-		}
-		t.offeredAt = time.Now()
+	tr, err := r.attempt(work, cell, t.episode, t.offeredAt)
+	r.halts.note(t.variant, err)
+	rec := newRecord(tr, cell, t.variant)
+	again := r.next(t, rec.outcome)
+	rec.last = !again || r.ending(admit, work, t.variant)
+	// One that would be tried again, and is not now, has not ended.
+	rec.ended = rec.last && !again && settled(rec.outcome)
+	r.log.ended(work, tr)
+	r.hand.over(work, rec) // tr is the drain's now
+	if rec.last {
+		return
+	}
+	if !r.retries.put(t, time.Now().Add(retryPause(r.opts.RetryPause, t.infra))) {
+		r.meter.leave()
 	}
 }
 

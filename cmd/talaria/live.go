@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -124,7 +125,7 @@ func pauseText(d time.Duration) string {
 func reasonText(r model.Reason, status int) string {
 	switch r {
 	case model.ReasonRefused:
-		return fmt.Sprint(status)
+		return strconv.Itoa(status)
 	case model.ReasonStart:
 		return "starting"
 	case model.ReasonRetryAfter:

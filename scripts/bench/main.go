@@ -6,6 +6,7 @@
 //	go run ./scripts/bench harness    CPU time beside a bare loop
 //	go run ./scripts/bench inflight   memory with thousands of requests open
 //	go run ./scripts/bench rows       memory and resume with a million rows
+//	go run ./scripts/bench limiter    requests at once beside what servers bear
 //	go run ./scripts/bench formats    bytes and questions, Parquet beside JSON lines
 //
 // The first prints CPU-seconds per episode, the median of interleaved rounds, of
@@ -31,12 +32,12 @@ type role func(ctx context.Context, args []string) error
 
 func roles() map[string]role {
 	return map[string]role{
-		"harness": runHarness, "inflight": runInflight, "rows": runRows, "formats": runFormats,
+		"harness": runHarness, "inflight": runInflight, "rows": runRows, "limiter": runLimiter, "formats": runFormats,
 		"bare": runBare, "encode": runEncode, // of harness
 	}
 }
 
-const measures = "harness, inflight, rows or formats"
+const measures = "harness, inflight, rows, limiter or formats"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

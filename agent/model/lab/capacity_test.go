@@ -1,8 +1,10 @@
 package lab
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
@@ -20,7 +22,7 @@ import (
 func ask(t *testing.T, l *Server, callID string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "/v1/chat/completions", strings.NewReader(question))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(question))
 	r.Header.Set("X-Client-Request-Id", callID)
 	l.ServeHTTP(w, r)
 	return w
@@ -44,19 +46,16 @@ func TestCapacity(t *testing.T) {
 		})
 		begin := time.Now()
 		var wg sync.WaitGroup
-		for i := range 6 {
+		type end struct {
+			Status     int
+			RetryAfter string
+			After      time.Duration
+		}
+		var got [6]end
+		for i := range got {
 			wg.Go(func() {
 				w := ask(t, l, "c-"+strconv.Itoa(i))
-				wantStatus, wantAfter := 200, []time.Duration{time.Second, time.Second, 2 * time.Second, 0, 0, 0}[i]
-				if i > 2 {
-					wantStatus = 429
-				}
-				if w.Code != wantStatus || time.Since(begin) != wantAfter {
-					t.Errorf("request %d: status %d after %v, want %d after %v", i, w.Code, time.Since(begin), wantStatus, wantAfter)
-				}
-				if got := w.Header().Get("Retry-After"); (got == "7") != (wantStatus == 429) {
-					t.Errorf("request %d: Retry-After %q", i, got)
-				}
+				got[i] = end{w.Code, w.Header().Get("Retry-After"), time.Since(begin)}
 			})
 			synctest.Wait() // they come in order
 		}
@@ -68,6 +67,10 @@ func TestCapacity(t *testing.T) {
 		want = CapacityGauge{Slots: 2, Refused: 3, BusySeconds: 3}
 		if diff := cmp.Diff(want, l.Gauge().Capacity); diff != "" {
 			t.Errorf("gauge at the end (-want +got):\n%s", diff)
+		}
+		served, refused := end{200, "", time.Second}, end{429, "7", 0}
+		if diff := cmp.Diff([6]end{served, served, {200, "", 2 * time.Second}, refused, refused, refused}, got); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
 		}
 		if e := l.Ledger()[3]; e.Fault != FaultCapacity || e.Status != 429 || e.Usage != nil {
 			t.Errorf("the ledger has fault %q, status %d, usage %v of a refused request", e.Fault, e.Status, e.Usage)
@@ -98,7 +101,7 @@ func TestCapacityChanges(t *testing.T) {
 			return ok
 		}
 		got := []int{served(4), served(4), 0}
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) //nolint:forbidigo // in a bubble
 		got[2] = served(4)
 		if diff := cmp.Diff([]int{3, 1, 2}, got); diff != "" {
 			t.Errorf("served (-want +got):\n%s", diff)
@@ -157,27 +160,40 @@ func TestCapacityScript(t *testing.T) {
 	}
 }
 
-// TestCapacityAbandoned gives the place of a client that leaves, and what a
-// closing lab held, back.
+// TestCapacityAbandoned gives back what a client that leaves held or waited
+// for, and what a lab holds that closes.
 func TestCapacityAbandoned(t *testing.T) {
-	l, srv := start(t, Script{LatencyMinMS: 60_000, LatencyMaxMS: 60_000, Capacity: Capacity{Slots: 1, Queue: -1}})
-	var wg sync.WaitGroup
-	for i := range 3 {
-		wg.Go(func() {
-			if _, _, _, err := post(t, srv, "c-"+strconv.Itoa(i), question); err == nil {
-				t.Error("a request was answered by a lab that closed")
-			}
-		})
-	}
-	for l.Gauge().Capacity.Waiting < 2 {
-		time.Sleep(time.Millisecond)
-	}
-	l.Close()
-	wg.Wait()
-	for l.Gauge().Open > 0 {
-		time.Sleep(time.Millisecond)
-	}
-	if g := l.Gauge().Capacity; g.Busy != 0 || g.Waiting != 0 {
-		t.Errorf("%d slots and %d places are still taken", g.Busy, g.Waiting)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := bubble(t, Script{LatencyMinMS: 60_000, LatencyMaxMS: 60_000, Capacity: Capacity{Slots: 1, Queue: -1}})
+		var wg sync.WaitGroup
+		call := func(ctx context.Context, id string) {
+			wg.Go(func() {
+				defer func() {
+					if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // the very value
+						t.Errorf("request %s ended with %v, want it cut off", id, v)
+					}
+				}()
+				r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions", strings.NewReader(question))
+				l.ServeHTTP(httptest.NewRecorder(), r)
+			})
+			synctest.Wait()
+		}
+		leaving, leave := context.WithCancel(t.Context())
+		call(leaving, "first")
+		call(leaving, "second")
+		call(t.Context(), "third")
+		if g := l.Gauge().Capacity; g.Busy != 1 || g.Waiting != 2 {
+			t.Errorf("%d busy and %d waiting, want 1 and 2", g.Busy, g.Waiting)
+		}
+		leave()
+		synctest.Wait()
+		if g := l.Gauge().Capacity; g.Busy != 1 || g.Waiting != 0 {
+			t.Errorf("%d busy and %d waiting after two left, want 1 and 0", g.Busy, g.Waiting)
+		}
+		l.Close()
+		wg.Wait()
+		if g := l.Gauge().Capacity; g.Busy != 0 {
+			t.Errorf("%d slots are still taken", g.Busy)
+		}
+	})
 }
