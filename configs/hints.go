@@ -19,7 +19,7 @@ func foreign(word string) (ours string, ok bool) {
 		"max_connections": "limits.concurrency.requests", "num_concurrent": "limits.concurrency.requests",
 		"provider_limit": "limits.concurrency.requests", "rate_limit": "limits.requests_per_minute",
 		"rpm": "limits.requests_per_minute", "max_requests_per_minute": "limits.requests_per_minute",
-		"tpm": "limits.tokens_per_minute",
+		"tpm":         "limits.tokens_per_minute",
 		"max_samples": "limits.concurrency.episodes", "max_tasks": "limits.concurrency.episodes",
 		"max_concurrent": "limits.concurrency.episodes", "max_concurrency": "limits.concurrency.episodes",
 		"n_concurrent_trials": "limits.concurrency.episodes", "max_num_workers": "limits.concurrency.episodes",

@@ -65,7 +65,7 @@ func TestRetryHoldsNoWorker(t *testing.T) {
 // episodes wait for another attempt, no other begins.
 func TestRetryAdmitsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := setup(5000)
+		b := setup(2500)
 		b.opts.InfraRetries, b.opts.RetryPause = 9, 0
 		first := map[string]bool{}
 		var mu sync.Mutex
@@ -83,8 +83,8 @@ func TestRetryAdmitsNoMore(t *testing.T) {
 		if most := minWaiting + 2*b.opts.Workers; len(first) > most {
 			t.Errorf("%d episodes began in the outage, want %d at most", len(first), most)
 		}
-		if s.Total.Episodes[dataset.OutcomeModel] != 5000 {
-			t.Errorf("outcomes %v, want 5000 of the model", s.Total.Episodes)
+		if s.Total.Episodes[dataset.OutcomeModel] != 2500 {
+			t.Errorf("outcomes %v, want 2500 of the model", s.Total.Episodes)
 		}
 	})
 }
