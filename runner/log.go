@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -31,6 +32,7 @@ type failure struct {
 type told struct {
 	at    time.Time
 	since int // failures since then
+	all   int
 }
 
 func newAttemptLog(log *slog.Logger) *attemptLog {
@@ -68,10 +70,28 @@ func (l *attemptLog) due(kind failure, now time.Time) int {
 		l.kinds[kind] = t
 	}
 	t.since++
+	t.all++
 	if seen && now.Sub(t.at) < warnEvery {
 		return 0
 	}
 	n := t.since
 	t.at, t.since = now, 0
 	return n
+}
+
+// failures counts the failed attempts, nil for none, by error class, or by exit reason where
+// they have none. Those that only lack a reward are left out.
+func (l *attemptLog) failures() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var counts map[string]int
+	for kind, t := range l.kinds {
+		if kind.reason.Outcome() != dataset.OutcomeModel {
+			if counts == nil {
+				counts = map[string]int{}
+			}
+			counts[cmp.Or(kind.class, string(kind.reason))] += t.all
+		}
+	}
+	return counts
 }

@@ -21,6 +21,9 @@ type Progress struct {
 	Elapsed  time.Duration
 	store.Tally
 	Variants []VariantProgress // in the plan's order
+	// Failures counts the attempts of this invocation that failed without the
+	// model's doing, retried ones too, by error class, or by exit reason.
+	Failures map[string]int
 }
 
 // VariantProgress is how one variant stands.
@@ -140,6 +143,7 @@ func (r *Runner) Progress() Progress {
 	for _, t := range other {
 		addSpent(&p.Tally, t)
 	}
+	p.Failures = r.log.failures()
 	return p
 }
 

@@ -193,3 +193,28 @@ func TestExitCode(t *testing.T) {
 		})
 	}
 }
+
+// TestProgressCountsFailures: every attempt that failed without the model's
+// doing counts, also one that was made good by another.
+func TestProgressCountsFailures(t *testing.T) {
+	b := setup(100)
+	b.plan.Cells = [][]Cell{{unsteady("a")}}
+	b.opts.InfraRetries = 2
+	r := b.runner(t)
+	if _, err := r.Run(t.Context(), t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	for _, tr := range b.sink.rows {
+		if o := tr.Outcome(); o == dataset.OutcomeInfra || o == dataset.OutcomeTask {
+			class := tr.ErrorClass
+			if class == "" {
+				class = string(tr.ExitReason)
+			}
+			want[class]++
+		}
+	}
+	if diff := cmp.Diff(want, r.Progress().Failures); diff != "" || len(want) < 2 {
+		t.Errorf("(-recorded +progress):\n%s", diff)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/talaria-run/talaria/eval/table"
 )
 
 // console is a terminal, or whatever stderr is, that logs and a live display
@@ -15,6 +17,7 @@ type console struct {
 	mu    sync.Mutex
 	w     io.Writer
 	shown []string // the display, below which the cursor stands
+	width int      // of the terminal, as last told; 0: as wide as it takes
 }
 
 // Write writes p, whole lines, above the display.
@@ -38,11 +41,11 @@ func (c *console) Write(p []byte) (int, error) {
 // ends nothing, so errors are dropped.
 func (c *console) printf(format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
 
-// show puts lines in place of the display. Each must fit the terminal's width,
-// or what is erased next is too little.
-func (c *console) show(lines []string) {
+// show puts lines in place of the display on a terminal of so many columns.
+func (c *console) show(lines []string, width int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.width = width
 	var b bytes.Buffer
 	c.erase(&b)
 	drawLines(&b, lines)
@@ -53,8 +56,21 @@ func (c *console) show(lines []string) {
 // erase moves the cursor to the display's start and clears all below.
 func (c *console) erase(b *bytes.Buffer) {
 	if len(c.shown) > 0 {
-		fmt.Fprintf(b, "\x1b[%dA\r\x1b[J", len(c.shown))
+		fmt.Fprintf(b, "\x1b[%dA\r\x1b[J", c.rows())
 	}
+}
+
+// rows is how many rows the display takes: a terminal that has become narrower
+// has wrapped its lines.
+func (c *console) rows() int {
+	n := 0
+	for _, line := range c.shown {
+		n++
+		if columns := table.Width(line); c.width > 0 && columns > c.width {
+			n += (columns - 1) / c.width
+		}
+	}
+	return n
 }
 
 func drawLines(b *bytes.Buffer, lines []string) {

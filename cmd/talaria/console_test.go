@@ -47,9 +47,9 @@ func TestConsole(t *testing.T) {
 		want []string
 	}{
 		{"plain writer", func() { c.printf("first log\n") }, []string{"first log"}},
-		{"display", func() { c.show([]string{"1 done", "2 tokens"}) }, []string{"first log", "1 done", "2 tokens"}},
+		{"display", func() { c.show([]string{"1 done", "2 tokens"}, 80) }, []string{"first log", "1 done", "2 tokens"}},
 		{"log above", func() { c.printf("second log\n") }, []string{"first log", "second log", "1 done", "2 tokens"}},
-		{"redrawn, shorter", func() { c.show([]string{"3 done"}) }, []string{"first log", "second log", "3 done"}},
+		{"redrawn, shorter", func() { c.show([]string{"3 done"}, 80) }, []string{"first log", "second log", "3 done"}},
 		{"released", func() { c.release(); c.printf("result\n") }, []string{"first log", "second log", "3 done", "result"}},
 	}
 	for _, step := range steps {
@@ -57,5 +57,18 @@ func TestConsole(t *testing.T) {
 		if diff := cmp.Diff(step.want, screen(t, out.String())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
+	}
+}
+
+// A terminal that has become narrower has wrapped the lines of the display: all
+// of their rows are erased.
+func TestConsoleOnNarrowerTerminal(t *testing.T) {
+	var out strings.Builder
+	c := &console{w: &out}
+	c.show([]string{"\x1b[32m0123456789\x1b[0m", "01234", ""}, 80)
+	out.Reset()
+	c.show([]string{"x"}, 5)
+	if want := "\x1b[4A\r\x1b[Jx\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

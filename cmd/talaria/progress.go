@@ -24,8 +24,45 @@ type progressState struct {
 	ETA         time.Duration // 0: not known
 	Elapsed     time.Duration
 	store.Tally // what is recorded so far
-	Endpoints   []endpointLive
-	Note        string // a sentence for the user, such as what Ctrl-C does now; mostly empty
+	// TokensPerSecond that are written, lately; showProgress measures it.
+	TokensPerSecond float64
+	Budget          runner.Limits  // the run's; 0: none
+	Failures        map[string]int // attempts by error class
+	Variants        []progressVariant
+	Endpoints       []endpointLive
+	Note            string // a sentence for the user, such as what Ctrl-C does now; mostly empty
+}
+
+// progressVariant is how one variant stands.
+type progressVariant struct {
+	Name        string
+	Done, Total int
+	store.Tally
+}
+
+// tokenRate measures how many tokens a second are written, from samples of their
+// number over the last seconds. The zero value is ready to use.
+type tokenRate struct{ samples []tokenSample }
+
+type tokenSample struct {
+	at     time.Time
+	tokens int64
+}
+
+// tokenWindow is long enough that the ends of single episodes do not show.
+const tokenWindow = 20 * time.Second
+
+// at takes a sample in and returns the rate.
+func (r *tokenRate) at(now time.Time, tokens int64) float64 {
+	r.samples = append(r.samples, tokenSample{now, tokens})
+	for len(r.samples) > 2 && now.Sub(r.samples[1].at) >= tokenWindow {
+		r.samples = r.samples[1:]
+	}
+	first := r.samples[0]
+	if seconds := now.Sub(first.at).Seconds(); seconds > 0 {
+		return float64(tokens-first.tokens) / seconds
+	}
+	return 0
 }
 
 // showProgress shows what state tells until stop is called, which shows it
@@ -40,6 +77,12 @@ func showProgress(std *stdio, state func() progressState) (stop func()) {
 	if std.live() {
 		show, every = liveDisplay(std), liveEvery
 	}
+	var written tokenRate
+	measured := func() progressState {
+		s := state()
+		s.TokensPerSecond = written.at(time.Now(), s.Usage.Output)
+		return s
+	}
 	stopped, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -48,9 +91,9 @@ func showProgress(std *stdio, state func() progressState) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				show(state())
+				show(measured())
 			case <-stopped:
-				show(state())
+				show(measured())
 				std.err.release()
 				return
 			}
@@ -63,7 +106,10 @@ func showProgress(std *stdio, state func() progressState) (stop func()) {
 }
 
 func liveDisplay(std *stdio) func(progressState) {
-	return func(s progressState) { std.err.show(renderLive(s, std.width(), !std.noColor)) }
+	return func(s progressState) {
+		width := std.width()
+		std.err.show(renderLive(s, width, !std.noColor), width)
+	}
 }
 
 func plainDisplay(std *stdio) func(progressState) {
@@ -90,6 +136,10 @@ func logProgress(log *slog.Logger, s progressState) {
 		slog.Int64("cost_known_nanousd", s.CostKnown),
 		slog.Int("cost_unknown", s.CostUnknown),
 		slog.Group("outcomes", outcomes...),
+		slog.Int("scored", s.Scored),
+		slog.Int("passed", s.Passed),
+		slog.Float64("tokens_out_per_second", s.TokensPerSecond),
+		slog.Any("failures", s.Failures),
 		slog.Any("endpoints", s.Endpoints),
 	)...)
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,13 +28,14 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// renderLive is the live display: a few lines, none wider than width.
+// renderLive is the live display: a few lines, none wider than width. What does
+// not fit beside the rest goes on the next line.
 func renderLive(s progressState, width int, color bool) []string {
-	lines := []line{
-		append(bar(s, width), span{text: strings.Join(head(s), "  ")}),
-		{{text: strings.Join(spent(s.Tally), "  ")}},
-		outcomes(s.Tally),
-	}
+	lines := fold(append(bar(s, width), plainSpans(head(s))...), width)
+	lines = append(lines, fold(plainSpans(spent(s)), width)...)
+	lines = append(lines, fold(results(s.Tally), width)...)
+	lines = append(lines, fold(failures(s.Failures), width)...)
+	lines = append(lines, variantLines(s.Variants)...)
 	for i, text := range endpointTexts(s.Endpoints) {
 		lines = append(lines, line{{text, limitColor(s.Endpoints[i].LimiterState)}})
 	}
@@ -45,17 +49,118 @@ func renderLive(s progressState, width int, color bool) []string {
 	return rendered
 }
 
-// renderPlain is the same on one line, for a log.
+// gap stands between the parts of a line.
+const gap = "  "
+
+// plainSpans are parts without colour, with gaps between.
+func plainSpans(parts []string) line {
+	l := make(line, len(parts))
+	for i, text := range parts {
+		if i > 0 {
+			text = gap + text
+		}
+		l[i] = span{text: text}
+	}
+	return l
+}
+
+// fold breaks a line before the parts that do not fit into width.
+func fold(l line, width int) []line {
+	if len(l) == 0 {
+		return nil
+	}
+	lines, columns := []line{nil}, 0
+	for _, s := range l {
+		n := len([]rune(s.text))
+		if last := len(lines) - 1; len(lines[last]) > 0 && strings.HasPrefix(s.text, gap) && columns+n > width-1 {
+			lines, columns = append(lines, nil), 0
+			s.text = strings.TrimPrefix(s.text, gap)
+			n -= len(gap)
+		}
+		lines[len(lines)-1] = append(lines[len(lines)-1], s)
+		columns += n
+	}
+	return lines
+}
+
+// renderPlain is the same on one line, for a log, without the variants.
 func renderPlain(s progressState) string {
-	parts := append(head(s), spent(s.Tally)...)
-	for _, o := range outcomes(s.Tally) {
-		parts = append(parts, strings.TrimSpace(o.text))
+	parts := append(head(s), spent(s)...)
+	for _, l := range []line{passes(s.Tally), outcomes(s.Tally), failures(s.Failures)} {
+		for _, o := range l {
+			parts = append(parts, strings.TrimSpace(o.text))
+		}
 	}
 	parts = append(parts, endpointTexts(s.Endpoints)...)
 	if s.Note != "" {
 		parts = append(parts, s.Note)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// results are passes and outcomes.
+func results(t store.Tally) line {
+	passed, ended := passes(t), outcomes(t)
+	if len(passed) > 0 {
+		ended[0].text = gap + ended[0].text
+	}
+	return append(passed, ended...)
+}
+
+// passes is the share of passes so far, and of how many.
+func passes(t store.Tally) line {
+	if t.Scored == 0 {
+		return nil
+	}
+	return line{{text: fmt.Sprintf("passed %.1f%% of %s", 100*float64(t.Passed)/float64(t.Scored), comma(t.Scored))}}
+}
+
+// shownFailures is how many classes of failures are shown.
+const shownFailures = 4
+
+// failures tells which attempts failed, the most frequent first.
+func failures(counts map[string]int) line {
+	classes := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
+	})
+	var l line
+	for i, class := range classes {
+		prefix := gap
+		if i == 0 {
+			prefix = "failed attempts: "
+		}
+		if i == shownFailures {
+			return append(l, span{gap + plural(len(classes)-i, "more class", "more classes"), red})
+		}
+		l = append(l, span{prefix + class + " " + comma(counts[class]), red})
+	}
+	return l
+}
+
+// fewVariants is how many variants have a line of their own.
+const fewVariants = 5
+
+func variantLines(variants []progressVariant) []line {
+	if len(variants) < 2 || len(variants) > fewVariants {
+		return nil
+	}
+	width := 0
+	for _, v := range variants {
+		width = max(width, len([]rune(v.Name)))
+	}
+	lines := make([]line, len(variants))
+	for i, v := range variants {
+		done := comma(v.Done)
+		if v.Total > 0 {
+			done += "/" + comma(v.Total)
+		}
+		text := fmt.Sprintf("%-*s  %s done", width, v.Name, done)
+		if v.Scored > 0 {
+			text += fmt.Sprintf("  passed %.1f%% of %s", 100*float64(v.Passed)/float64(v.Scored), comma(v.Scored))
+		}
+		lines[i] = line{{text: text + "  " + costText(v.Tally)}}
+	}
+	return lines
 }
 
 // render cuts the line at width columns; all that is shown is one column wide.
@@ -128,13 +233,22 @@ func short(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// spent tells tokens and cost.
-func spent(t store.Tally) []string {
-	in := t.Usage.Total() - t.Usage.Output
-	return []string{
-		fmt.Sprintf("%s tokens in, %s out", amount(in), amount(t.Usage.Output)),
-		"cost " + costText(t),
+// spent tells tokens and cost, of what there may be.
+func spent(s progressState) []string {
+	in := s.Usage.Total() - s.Usage.Output
+	tokens := fmt.Sprintf("%s tokens in, %s out", amount(in), amount(s.Usage.Output))
+	if s.TokensPerSecond >= 1 {
+		tokens += " at " + amount(int64(s.TokensPerSecond)) + "/s"
 	}
+	cost := "cost " + costText(s.Tally)
+	if s.Budget.CostNanoUSD > 0 {
+		cost += " of " + dollars(s.Budget.CostNanoUSD)
+	}
+	parts := []string{tokens, cost}
+	if s.Budget.Tokens > 0 {
+		parts = append(parts, "budget "+amount(s.Usage.Total())+" of "+amount(s.Budget.Tokens)+" tokens")
+	}
+	return parts
 }
 
 // amount is n to a few digits: 999, 1.23k, 45.67M.

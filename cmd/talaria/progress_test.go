@@ -14,6 +14,7 @@ import (
 	"github.com/talaria-run/talaria/agent/model"
 	"github.com/talaria-run/talaria/dataset"
 	"github.com/talaria-run/talaria/dataset/store"
+	"github.com/talaria-run/talaria/runner"
 )
 
 // progressStates go from the first moment to a run in trouble.
@@ -31,7 +32,12 @@ func progressStates() []struct {
 			Tally: store.Tally{
 				Episodes:  map[dataset.Outcome]int{dataset.OutcomeModel: 2000},
 				Usage:     dataset.Usage{Input: 1_234_567, CacheRead: 1000, Output: 98_765},
-				CostKnown: 12_345_600_000,
+				CostKnown: 12_345_600_000, Scored: 1990, Passed: 1200,
+			},
+			TokensPerSecond: 1234.5, Budget: runner.Limits{CostNanoUSD: 20_000_000_000, Tokens: 5_000_000},
+			Variants: []progressVariant{
+				{Name: "temperature=0", Done: 1000, Total: 2000, Tally: store.Tally{Scored: 990, Passed: 700, CostKnown: 6_000_000_000}},
+				{Name: "temperature=0.7", Done: 1000, Total: 2000, Tally: store.Tally{Scored: 1000, Passed: 500, CostKnown: 6_345_600_000}},
 			},
 			Endpoints: []endpointLive{{"http://10.0.0.1/v1", model.LimiterState{
 				Limit: 64, Ceiling: 64, Reason: model.ReasonCeiling, InFlight: 64, Waiting: 192,
@@ -53,7 +59,8 @@ func progressStates() []struct {
 					Limit: 64, Ceiling: 64, Reason: model.ReasonCeiling, Pause: 8 * time.Second, PauseReason: model.ReasonRetryAfter,
 				}},
 			},
-			Note: "interrupted: 1 episode in flight finishes; press Ctrl-C again to cancel it",
+			Failures: map[string]int{"rate_limit": 60, "overloaded": 12, "server_error": 12, "timeout": 3, "reset_error": 2, "auth": 1},
+			Note:     "interrupted: 1 episode in flight finishes; press Ctrl-C again to cancel it",
 		}},
 	}
 }
@@ -133,7 +140,8 @@ func TestShowProgressLive(t *testing.T) {
 		std.err.printf("the end\n")
 		want := []string{
 			"a log line",
-			"4/4 (100%) done  0 in flight  0/s  0s …",
+			"4/4 (100%) done  0 in flight  0/s",
+			"0s elapsed",
 			"0 tokens in, 0 out  cost $0.00",
 			"model 0",
 			"the end",
@@ -153,11 +161,45 @@ func TestShowProgressJSON(t *testing.T) {
 		stop := showProgress(std, func() progressState { return progressStates()[2].state })
 		stop()
 		want := `"msg":"progress","done":999,"total":1000,"in_flight":1,"per_second":0.05,"eta_s":12300,"tokens":110,` +
-			`"cost_known_nanousd":1230000,"cost_unknown":1100,"outcomes":{"model":900,"task":9,"infra":80,"budget":5,"operator":5},` +
+			`"cost_known_nanousd":1230000,"cost_unknown":1100,"outcomes":{"model":900,"task":9,"infra":80,"budget":5,"operator":5},"scored":0,"passed":0,"tokens_out_per_second":0,` +
+			`"failures":{"auth":1,"overloaded":12,"rate_limit":60,"reset_error":2,"server_error":12,"timeout":3},` +
 			`"endpoints":[{"endpoint":"http://10.0.0.1/v1","limit":12,"ceiling":64,"reason":"refused","status":429,"in_flight":12,"waiting":1052},` +
 			`{"endpoint":"http://10.0.0.2/v1","limit":64,"ceiling":64,"reason":"ceiling","in_flight":0,"waiting":0,"pause_ns":8000000000,"pause_reason":"retry_after"}]}` + "\n"
 		if !strings.HasSuffix(out.String(), want) {
 			t.Errorf("got %s, want it to end in %s", out.String(), want)
 		}
 	})
+}
+
+func TestTokenRate(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var r tokenRate
+	for _, step := range []struct {
+		second int
+		tokens int64
+		want   float64
+	}{
+		{0, 5000, 0}, // of an earlier invocation
+		{1, 5100, 100},
+		{2, 5100, 50},
+		{20, 7000, 100},
+		{21, 7000, 95}, // the first second is out of the window
+		{60, 7000, 0},
+	} {
+		if got := r.at(start.Add(time.Duration(step.second)*time.Second), step.tokens); got != step.want {
+			t.Errorf("after %d s: got %v, want %v", step.second, got, step.want)
+		}
+	}
+	if len(r.samples) > 3 {
+		t.Errorf("%d samples are kept", len(r.samples))
+	}
+}
+
+// TestFewVariantsHaveLines: one has nothing to be told from, many are for status.
+func TestFewVariantsHaveLines(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 0, 2: 2, fewVariants: fewVariants, fewVariants + 1: 0} {
+		if got := len(variantLines(make([]progressVariant, n))); got != want {
+			t.Errorf("%d variants have %d lines, want %d", n, got, want)
+		}
+	}
 }

@@ -155,9 +155,7 @@ func (s *session) storeOptions() store.Options {
 
 // run runs the plan into st, prints the summary and closes st.
 func (s *session) run(ctx context.Context, dir string, st *store.Store, retry runner.Retry) error {
-	budget := runner.NewBudget(runner.Limits{
-		CostNanoUSD: nanoUSD(s.cfg.Limits.Run.CostUSD), Tokens: s.cfg.Limits.Run.Tokens,
-	}, runner.Spent(st.Index()))
+	budget := runner.NewBudget(s.budget(), runner.Spent(st.Index()))
 	s.made.calls.CallSink, s.made.budget.Budget = st, budget
 	waiting, done, err := s.waiting(dir, st.Index())
 	if err != nil {
@@ -274,11 +272,24 @@ func (s *session) drive(ctx context.Context, dir string, r *runner.Runner) (runn
 		return progressState{
 			Shard: s.shard, Done: p.Done, Total: p.Total, InFlight: p.InFlight, Rate: p.Rate, ETA: p.ETA,
 			Elapsed: p.Elapsed, Tally: p.Tally, Note: note.Load().(string), Endpoints: s.made.endpoints.live(),
+			Budget: s.budget(), Failures: p.Failures, Variants: progressVariants(p.Variants),
 		}
 	})
 	defer hide()
 	defer publishLive(dir, func() liveReport { return s.live(r.Progress()) })()
 	return r.Run(admit, work)
+}
+
+func (s *session) budget() runner.Limits {
+	return runner.Limits{CostNanoUSD: nanoUSD(s.cfg.Limits.Run.CostUSD), Tokens: s.cfg.Limits.Run.Tokens}
+}
+
+func progressVariants(all []runner.VariantProgress) []progressVariant {
+	variants := make([]progressVariant, len(all))
+	for i, v := range all {
+		variants[i] = progressVariant{Name: v.Name, Done: v.Done, Total: v.Total, Tally: v.Tally}
+	}
+	return variants
 }
 
 // live is what a process that looks on may know.

@@ -87,6 +87,9 @@ func trimLines(s string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
+// Width is how many columns s takes on a terminal; codes for colours take none.
+func Width(s string) int { return text.StringWidthWithoutEscSequences(s) }
+
 // OneLine makes s harmless for a terminal and keeps it on one line.
 func OneLine(s string) string { return escape(s, "") }
 
