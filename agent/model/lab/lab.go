@@ -260,7 +260,7 @@ func (s *Server) send(x *exchange, c completion, fault *Fault) {
 	case FaultEmptyChoices:
 		c.Choices = []choice{}
 	}
-	body := encode(x.protocol.write(&s.script, c))
+	body := encode(x.write(&s.script, c))
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	switch fault.Kind {
 	case FaultMalformed:
@@ -302,7 +302,7 @@ func (s *Server) write(x *exchange, body []byte) {
 
 func (s *Server) refuse(x *exchange, status int, code, message string) {
 	x.entry.Status = status
-	s.write(x, encode(x.protocol.refuse(code, message)))
+	s.write(x, encode(x.refuse(code, message)))
 }
 
 func (s *Server) serveModels(w http.ResponseWriter, _ *http.Request) {
