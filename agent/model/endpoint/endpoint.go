@@ -63,7 +63,7 @@ type Endpoint struct {
 	agent     []string // header values, shared by all requests
 	bearer    []string // nil without a key
 	json      []string
-	buffers   sync.Pool // of *[]byte: response bodies while they are decoded
+	buffers   sync.Pool // of *[]byte: requests until they have left, responses while they are decoded
 }
 
 // New checks the options; it opens no connection.
@@ -159,19 +159,57 @@ func (a Answer) RequestID() string {
 // errSilent is the cause with which a try ends when nothing comes.
 var errSilent = errors.New("the server is silent")
 
-// Post sends body to one of the endpoint's addresses and calls read with the
+// Encoder appends the body of a request to b. It is called again when the
+// request has to be sent anew, and then gives the same.
+type Encoder func(b []byte) ([]byte, error)
+
+// Post sends a body to one of the endpoint's addresses and calls read with the
 // whole answer, whose body is valid until read returns. Without an answer, the
 // error tells why and whether the request had left. It is nil only if read
 // returned nil.
-func (e *Endpoint) Post(ctx context.Context, at *url.URL, callID string, body []byte, read func(Answer) *model.Error) *model.Error {
-	return e.exchange(ctx, func(ctx context.Context, sent *atomic.Bool) *http.Request {
-		return e.newRequest(ctx, at, callID, body, sent)
+func (e *Endpoint) Post(ctx context.Context, at *url.URL, callID string, encode Encoder, read func(Answer) *model.Error) *model.Error {
+	body := &outgoing{encode: encode}
+	if err := body.fill(e.buffer()); err != nil {
+		return &model.Error{Class: model.ClassFormat, Fatal: true, Err: err}
+	}
+	return e.exchange(ctx, body, func(ctx context.Context) *http.Request {
+		return e.newRequest(ctx, at, callID, body)
 	}, read)
+}
+
+// outgoing is the body of a request. The zero value is none.
+type outgoing struct {
+	encode Encoder
+	size   int
+	// buffer is the endpoint's again once the connection has taken the body: a
+	// reply may take minutes to come.
+	buffer atomic.Pointer[[]byte]
+	sent   atomic.Bool // the connection has taken all of it: the server may act on it
+}
+
+func (o *outgoing) fill(buffer *[]byte) (err error) {
+	*buffer, err = o.encode(*buffer)
+	o.size = len(*buffer)
+	o.buffer.Store(buffer)
+	return err
+}
+
+func (o *outgoing) reader() io.ReadCloser {
+	return io.NopCloser(bytes.NewReader(*o.buffer.Load()))
+}
+
+// again is the body for another connection. The transport begins anew when it
+// found a kept connection dead before it wrote a byte, or an HTTP/2 server did
+// not take the request.
+func (o *outgoing) again() (io.ReadCloser, error) {
+	o.sent.Store(false)
+	b, err := o.encode(nil)
+	return io.NopCloser(bytes.NewReader(b)), err
 }
 
 // Get reads one of the endpoint's addresses, as Post does.
 func (e *Endpoint) Get(ctx context.Context, at *url.URL, read func(Answer) *model.Error) *model.Error {
-	return e.exchange(ctx, func(ctx context.Context, _ *atomic.Bool) *http.Request {
+	return e.exchange(ctx, new(outgoing), func(ctx context.Context) *http.Request {
 		req := &http.Request{
 			Method: http.MethodGet, URL: at, Host: at.Host, Header: e.header(""),
 			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -181,20 +219,24 @@ func (e *Endpoint) Get(ctx context.Context, at *url.URL, read func(Answer) *mode
 }
 
 func (e *Endpoint) exchange(
-	ctx context.Context, request func(context.Context, *atomic.Bool) *http.Request, read func(Answer) *model.Error,
+	ctx context.Context, body *outgoing, request func(context.Context) *http.Request, read func(Answer) *model.Error,
 ) *model.Error {
 	tryCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(e.silence, func() { cancel(errSilent) })
 	defer silence.Stop()
 
-	var sent atomic.Bool // from when the connection has taken all of it, the server may act on it
 	traced := httptrace.WithClientTrace(tryCtx, &httptrace.ClientTrace{
-		WroteRequest: func(w httptrace.WroteRequestInfo) { sent.Store(w.Err == nil) },
+		WroteRequest: func(w httptrace.WroteRequestInfo) {
+			body.sent.Store(w.Err == nil)
+			if w.Err == nil {
+				e.release(body.buffer.Swap(nil))
+			}
+		},
 	})
-	resp, err := e.transport.RoundTrip(request(traced, &sent))
+	resp, err := e.transport.RoundTrip(request(traced))
 	if err != nil {
-		return e.lost(ctx, tryCtx, err, sent.Load())
+		return e.lost(ctx, tryCtx, err, body.sent.Load())
 	}
 	defer resp.Body.Close()
 	buf := e.buffer()
@@ -212,20 +254,14 @@ func (e *Endpoint) exchange(
 
 // newRequest builds the request by hand: http.NewRequest parses the address
 // each time. Its body is one of those that the transport knows to be in memory,
-// or it would send the headers ahead of it. sent is false again when the
-// transport begins anew, because it found a kept connection dead before it
-// wrote a byte.
-func (e *Endpoint) newRequest(ctx context.Context, at *url.URL, callID string, body []byte, sent *atomic.Bool) *http.Request {
+// or it would send the headers ahead of it.
+func (e *Endpoint) newRequest(ctx context.Context, at *url.URL, callID string, body *outgoing) *http.Request {
 	header := e.header(callID)
 	header["Content-Type"] = e.json
 	req := &http.Request{
 		Method: http.MethodPost, URL: at, Host: at.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-		GetBody: func() (io.ReadCloser, error) {
-			sent.Store(false)
-			return io.NopCloser(bytes.NewReader(body)), nil
-		},
+		Body: body.reader(), ContentLength: int64(body.size), GetBody: body.again,
 	}
 	return req.WithContext(ctx)
 }
@@ -241,7 +277,7 @@ func (e *Endpoint) header(callID string) http.Header {
 	return header
 }
 
-// maxKept is the largest buffer that is kept for the next response.
+// maxKept is the largest buffer that is kept for the next request or response.
 const maxKept = 1 << 20
 
 func (e *Endpoint) buffer() *[]byte {
@@ -253,7 +289,7 @@ func (e *Endpoint) buffer() *[]byte {
 }
 
 func (e *Endpoint) release(b *[]byte) {
-	if cap(*b) > maxKept {
+	if b == nil || cap(*b) > maxKept {
 		return
 	}
 	*b = (*b)[:0]

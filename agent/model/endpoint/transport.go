@@ -13,10 +13,13 @@ import (
 
 // What a connection gathers before it writes: a request that is longer takes
 // more system calls, and a copy. All connections together gather at most
-// maxGathered.
+// maxGathered, but each enough for the headers. What a connection reads at once
+// is less where there are thousands of them.
 const (
 	gathered    = 32 << 10
-	maxGathered = 32 << 20
+	maxGathered = 16 << 20
+	minGathered = 2 << 10
+	readAtOnce  = 4 << 10
 )
 
 // dialled is how many connections of HTTP/2 are opened at once. A server takes
@@ -64,7 +67,8 @@ func newTransport(ceiling int, proxy func(*http.Request) (*url.URL, error)) *htt
 		MaxConnsPerHost:        ceiling,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
-		WriteBufferSize:        max(min(gathered, maxGathered/max(ceiling, 1)), 4<<10),
+		WriteBufferSize:        max(min(gathered, maxGathered/max(ceiling, 1)), minGathered),
+		ReadBufferSize:         max(min(readAtOnce, maxGathered/max(ceiling, 1)), minGathered),
 		DisableCompression:     true, // replies are small, and the client's CPU is what bounds a run
 	}
 }

@@ -86,17 +86,10 @@ func extraMembers(effort string, own map[string]any) (map[string]any, error) {
 func (c *Client) CloseIdleConnections() { c.at.CloseIdleConnections() }
 
 // Generate does one try.
-func (c *Client) Generate(ctx context.Context, req model.Request) (model.Response, error) {
-	body, err := c.encode(&req)
-	if err != nil {
-		return model.Response{}, &model.Error{Class: model.ClassFormat, Fatal: true, Err: err}
-	}
-	var resp model.Response
-	failed := c.at.Post(ctx, c.url, req.CallID, body, func(a endpoint.Answer) *model.Error {
-		var failed *model.Error
-		resp, failed = c.read(&req, a)
-		return failed
-	})
+func (c *Client) Generate(ctx context.Context, req model.Request) (resp model.Response, err error) {
+	failed := c.at.Post(ctx, c.url, req.CallID,
+		func(b []byte) ([]byte, error) { return c.encode(b, &req) },
+		func(a endpoint.Answer) *model.Error { return c.read(&req, a, &resp) })
 	if failed == nil {
 		return resp, nil
 	}
@@ -106,40 +99,40 @@ func (c *Client) Generate(ctx context.Context, req model.Request) (model.Respons
 	return resp, failed
 }
 
-// read makes sense of a whole answer. With an error the response holds what
-// the answer told nevertheless.
-func (c *Client) read(req *model.Request, a endpoint.Answer) (model.Response, *model.Error) {
-	resp := model.Response{RequestID: a.RequestID()}
+// read makes sense of a whole answer. With an error resp holds what the answer
+// told nevertheless.
+func (c *Client) read(req *model.Request, a endpoint.Answer, resp *model.Response) *model.Error {
+	resp.RequestID = a.RequestID()
 	if !a.OK() {
 		failed, filtered := c.at.Refused(a)
 		if filtered {
 			resp.Message = dataset.Message{Role: dataset.Assistant, FinishReason: model.FinishContentFilter}
 		}
-		return resp, failed
+		return failed
 	}
 	var r reply
 	if err := json.Unmarshal(a.Body, &r); err != nil {
-		return resp, c.at.Unreadable(a, err)
+		return c.at.Unreadable(a, err)
 	}
 	resp.ModelServed, resp.Usage = r.Model, r.usage()
 	switch {
 	case len(r.Error) > 0:
-		return resp, c.at.Inside(r.Error)
+		return c.at.Inside(r.Error)
 	case !r.Done:
-		return resp, c.at.Unreadable(a, errors.New("the reply is not done"))
+		return c.at.Unreadable(a, errors.New("the reply is not done"))
 	case r.DoneReason == "load" || r.DoneReason == "unload":
-		return resp, c.at.BrokeOff(a, r.DoneReason)
+		return c.at.BrokeOff(a, r.DoneReason)
 	case r.Message == nil:
-		return resp, c.at.Unreadable(a, errors.New("no message"))
+		return c.at.Unreadable(a, errors.New("no message"))
 	}
 	if err := r.truncated(req); err != nil {
-		return resp, &model.Error{Class: model.ClassContextOverflow, Status: a.Status, Sent: true, Err: err}
+		return &model.Error{Class: model.ClassContextOverflow, Status: a.Status, Sent: true, Err: err}
 	}
 	resp.Message = r.policyMessage(req.CallID)
 	if resp.Usage == nil {
 		resp.Unreported = 1 // it ran, and nobody can say how much
 	}
-	return resp, nil
+	return nil
 }
 
 // truncated is for servers that do not know the member truncate and cut a

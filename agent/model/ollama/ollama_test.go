@@ -100,7 +100,7 @@ func TestEncode(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := client(t, tt.o).encode(&tt.req)
+			got, err := client(t, tt.o).encode(nil, &tt.req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,8 @@ func TestRead(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			req := model.Request{CallID: "e-0-0", Sampling: tt.sampling}
-			got, failed := client(t, Options{}).read(&req, endpoint.Answer{Status: http.StatusOK, Body: []byte(tt.body)})
+			var got model.Response
+			failed := client(t, Options{}).read(&req, endpoint.Answer{Status: http.StatusOK, Body: []byte(tt.body)}, &got)
 			class := ""
 			if failed != nil {
 				class = failed.Class
@@ -221,7 +222,8 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		resp, failed := c.read(&model.Request{}, endpoint.Answer{Status: 200, Body: body})
+		var resp model.Response
+		failed := c.read(&model.Request{}, endpoint.Answer{Status: 200, Body: body}, &resp)
 		if failed == nil && !json.Valid(body) {
 			t.Errorf("read as %+v", resp)
 		}

@@ -74,9 +74,9 @@ func (r *reply) policyMessage(callID string) dataset.Message {
 	return m
 }
 
-// encode writes the body of a request. Equal requests are equal bytes: the
+// encode appends the body of a request to b. Equal requests are equal bytes: the
 // encoder sorts the names.
-func (c *Client) encode(req *model.Request) ([]byte, error) {
+func (c *Client) encode(b []byte, req *model.Request) ([]byte, error) {
 	body := maps.Clone(c.extra)
 	body["model"], body["stream"] = c.model, false
 	body["truncate"], body["shift"] = false, false // an error in place of a prompt that was cut, an end in place of one that moves
@@ -98,7 +98,8 @@ func (c *Client) encode(req *model.Request) ([]byte, error) {
 	if len(options) > 0 {
 		body["options"] = options
 	}
-	return json.Marshal(body)
+	text, err := json.Marshal(body)
+	return append(b, text...), err
 }
 
 func tools(specs []model.ToolSpec) []any {

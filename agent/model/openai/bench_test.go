@@ -45,7 +45,7 @@ func BenchmarkEncode(b *testing.B) {
 	req := benchRequest()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.encode(&req); err != nil {
+		if _, err := c.encode(nil, &req); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -98,7 +98,7 @@ func BenchmarkLoopback(b *testing.B) {
 	}
 	defer c.CloseIdleConnections()
 	req := benchRequest()
-	body, err := c.encode(&req)
+	body, err := c.encode(nil, &req)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -72,17 +72,10 @@ func (c *Client) CloseIdleConnections() { c.at.CloseIdleConnections() }
 const completions = "/chat/completions"
 
 // Generate does one try.
-func (c *Client) Generate(ctx context.Context, req model.Request) (model.Response, error) {
-	body, err := c.encode(&req)
-	if err != nil {
-		return model.Response{}, &model.Error{Class: model.ClassFormat, Fatal: true, Err: err}
-	}
-	var resp model.Response
-	failed := c.at.Post(ctx, c.url, req.CallID, body, func(a endpoint.Answer) *model.Error {
-		var failed *model.Error
-		resp, failed = c.read(req.CallID, a)
-		return failed
-	})
+func (c *Client) Generate(ctx context.Context, req model.Request) (resp model.Response, err error) {
+	failed := c.at.Post(ctx, c.url, req.CallID,
+		func(b []byte) ([]byte, error) { return c.encode(b, &req) },
+		func(a endpoint.Answer) *model.Error { return c.read(req.CallID, a, &resp) })
 	if failed == nil {
 		return resp, nil
 	}
@@ -92,20 +85,20 @@ func (c *Client) Generate(ctx context.Context, req model.Request) (model.Respons
 	return resp, failed
 }
 
-// read makes sense of a whole answer. With an error the response holds what
-// the answer told nevertheless.
-func (c *Client) read(callID string, a endpoint.Answer) (model.Response, *model.Error) {
-	resp := model.Response{RequestID: a.RequestID()}
+// read makes sense of a whole answer. With an error resp holds what the answer
+// told nevertheless.
+func (c *Client) read(callID string, a endpoint.Answer, resp *model.Response) *model.Error {
+	resp.RequestID = a.RequestID()
 	if !a.OK() {
 		failed, filtered := c.at.Refused(a)
 		if filtered {
 			resp.Message = dataset.Message{Role: dataset.Assistant, FinishReason: model.FinishContentFilter}
 		}
-		return resp, failed
+		return failed
 	}
 	r, err := decode(a.Body)
 	if err != nil {
-		return resp, c.at.Unreadable(a, err)
+		return c.at.Unreadable(a, err)
 	}
 	resp.ModelServed, resp.Fingerprint, resp.Upstream = r.model, r.fingerprint, r.upstream
 	resp.Usage = r.usage.tokens()
@@ -114,16 +107,16 @@ func (c *Client) read(callID string, a endpoint.Answer) (model.Response, *model.
 	}
 	switch {
 	case r.failure != nil && r.choices == 0:
-		return resp, c.at.Inside(r.failure)
+		return c.at.Inside(r.failure)
 	case brokenOff(r.finish):
-		return resp, c.at.BrokeOff(a, r.finish)
+		return c.at.BrokeOff(a, r.finish)
 	}
 	resp.Message, err = r.policyMessage(callID)
 	if err != nil {
-		return resp, c.at.Unreadable(a, err)
+		return c.at.Unreadable(a, err)
 	}
 	if resp.Usage == nil {
 		resp.Unreported = 1 // paid for, and nobody can say how much
 	}
-	return resp, nil
+	return nil
 }

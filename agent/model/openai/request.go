@@ -13,10 +13,10 @@ import (
 	"github.com/talaria-run/talaria/dataset"
 )
 
-// encode writes the body of a chat completions request. It appends by hand:
-// the messages of a long episode are encoded again with each call.
-func (c *Client) encode(req *model.Request) ([]byte, error) {
-	b := make([]byte, 0, bodySize(req))
+// encode appends the body of a chat completions request to b. It does so by
+// hand: the messages of a long episode are encoded again with each call.
+func (c *Client) encode(b []byte, req *model.Request) ([]byte, error) {
+	b = slices.Grow(b, bodySize(req))
 	b = append(b, `{"model":`...)
 	b = appendString(b, c.model)
 	b = append(b, `,"messages":[`...)

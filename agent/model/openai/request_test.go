@@ -89,7 +89,7 @@ func TestEncode(t *testing.T) {
 	c := offline(t, "")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := c.encode(&tt.req)
+			got, err := c.encode(nil, &tt.req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestEncodeReasoning(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := c.encode(&model.Request{Messages: messages})
+			got, err := c.encode(nil, &model.Request{Messages: messages})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +183,7 @@ func TestEncodeExtra(t *testing.T) {
 				}
 				return
 			}
-			got, err := c.encode(&model.Request{})
+			got, err := c.encode(nil, &model.Request{})
 			if err != nil {
 				t.Fatal(err)
 			}

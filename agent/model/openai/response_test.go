@@ -25,9 +25,10 @@ func offline(t testing.TB, d Dialect) *Client {
 }
 
 // readBody is the client's reading of a body with status 200.
-func readBody(t *testing.T, body string) (model.Response, *model.Error) {
+func readBody(t *testing.T, body string) (resp model.Response, failed *model.Error) {
 	t.Helper()
-	return offline(t, "").read("e-0-0", endpoint.Answer{Status: 200, Body: []byte(body)})
+	failed = offline(t, "").read("e-0-0", endpoint.Answer{Status: 200, Body: []byte(body)}, &resp)
+	return resp, failed
 }
 
 func TestRead(t *testing.T) {
@@ -161,7 +162,8 @@ func TestCost(t *testing.T) {
 	for _, tt := range tests {
 		body := `{"choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":1,"completion_tokens":1,` + tt.usage + `}}`
 		for dialect, want := range map[Dialect]*int64{OpenRouter: tt.want, OpenAI: nil} {
-			resp, failed := offline(t, dialect).read("e-0-0", endpoint.Answer{Status: 200, Body: []byte(body)})
+			var resp model.Response
+			failed := offline(t, dialect).read("e-0-0", endpoint.Answer{Status: 200, Body: []byte(body)}, &resp)
 			if failed != nil {
 				t.Fatalf("%s: %v", tt.usage, failed)
 			}
