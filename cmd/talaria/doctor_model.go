@@ -38,7 +38,7 @@ func examineModel(ctx context.Context, load configs.Options, std *stdio) ([]find
 	}
 	d := &modelDoctor{made: made, run: run}
 	if d.key, err = made.key(run); err != nil {
-		return []finding{{Name: "key", Detail: err.Error(), Fix: d.keyFix()}}, nil
+		return []finding{{Name: "key", Detail: err.Error(), Fix: d.keyFix()}}, nil //nolint:nilerr // it is what was found
 	}
 	var found []finding
 	for _, at := range run.Agent.Endpoints() {

@@ -36,8 +36,9 @@ func (p *planner) present(variable string) bool {
 // endpointOf is where a model is reached, "" for one that is part of this
 // program.
 func endpointOf(run *configs.Run) string {
-	var urls []string
-	for _, e := range run.Agent.Endpoints() {
+	at := run.Agent.Endpoints()
+	urls := make([]string, 0, len(at))
+	for _, e := range at {
 		urls = append(urls, e.URL)
 	}
 	return strings.Join(urls, ", ")

@@ -47,7 +47,8 @@ func TestEncode(t *testing.T) {
 		want string // beside model, stream, truncate, shift
 	}{
 		{
-			"messages", Options{},
+			"messages",
+			Options{},
 			model.Request{Messages: []dataset.Message{
 				{Role: dataset.System, Content: "s"},
 				{Role: dataset.User, Content: "look", Parts: json.RawMessage(`[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}}]`)},
@@ -74,12 +75,14 @@ func TestEncode(t *testing.T) {
 				{"role":"assistant","content":"said"}]}`,
 		},
 		{
-			"tools", Options{},
+			"tools",
+			Options{},
 			model.Request{Tools: []model.ToolSpec{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"type":"object"}`)}}},
 			`{"messages":[],"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}]}`,
 		},
 		{
-			"options", Options{},
+			"options",
+			Options{},
 			model.Request{
 				Episode: &dataset.Episode{Seed: 1<<40 + 5},
 				Sampling: dataset.Sampling{
@@ -90,7 +93,8 @@ func TestEncode(t *testing.T) {
 			`{"messages":[],"options":{"temperature":0.5,"top_p":0.9,"num_predict":7,"num_ctx":8192,"seed":5}}`,
 		},
 		{
-			"max_completion_tokens instead", Options{},
+			"max_completion_tokens instead",
+			Options{},
 			model.Request{Sampling: dataset.Sampling{MaxTokens: new(7), Extra: map[string]any{"max_completion_tokens": 9}}},
 			`{"messages":[],"options":{"num_predict":9}}`,
 		},
@@ -132,7 +136,8 @@ func TestRefuses(t *testing.T) {
 		{"think twice", Options{Effort: "low", Extra: map[string]any{"think": true}}, model.Request{}, "think is sent by talaria itself"},
 		{"NaN", Options{}, model.Request{Sampling: dataset.Sampling{Temperature: new(math.NaN())}}, "temperature is NaN"},
 		{
-			"an image's address", Options{},
+			"an image's address",
+			Options{},
 			model.Request{Messages: []dataset.Message{{Parts: json.RawMessage(`[{"type":"image_url","image_url":{"url":"https://x/y.png"}}]`)}}},
 			"does not fetch",
 		},
@@ -168,25 +173,32 @@ func TestRead(t *testing.T) {
 				Message: dataset.Message{Role: dataset.Assistant, Reasoning: "t", FinishReason: "tool_calls", ToolCalls: []dataset.ToolCall{
 					{ID: "call_" + dataset.ID("call", "e-0-0", "0")[:24], Name: "f", Arguments: `{"a": 1}`},
 				}},
-			}, "",
+			},
+			"",
 		},
 		{
-			"cut at num_predict", `{"message":{"content":"a"},"done":true,"done_reason":"length","prompt_eval_count":9,"eval_count":3}`, dataset.Sampling{},
-			model.Response{Usage: &dataset.Usage{Input: 9, Output: 3}, Message: dataset.Message{Role: dataset.Assistant, Content: "a", FinishReason: "length"}}, "",
+			"cut at num_predict", `{"message":{"content":"a"},"done":true,"done_reason":"length","prompt_eval_count":9,"eval_count":3}`,
+			dataset.Sampling{},
+			model.Response{Usage: &dataset.Usage{Input: 9, Output: 3}, Message: dataset.Message{Role: dataset.Assistant, Content: "a", FinishReason: "length"}},
+			"",
 		},
 		{
-			"no counts", `{"message":{"content":"a"},` + done + `}`, dataset.Sampling{},
-			model.Response{Unreported: 1, Message: dataset.Message{Role: dataset.Assistant, Content: "a", FinishReason: "stop"}}, "",
+			"no counts", `{"message":{"content":"a"},` + done + `}`,
+			dataset.Sampling{},
+			model.Response{Unreported: 1, Message: dataset.Message{Role: dataset.Assistant, Content: "a", FinishReason: "stop"}},
+			"",
 		},
 		{
 			"a prompt that was cut", `{"message":{"content":"a"},` + done + `,"prompt_eval_count":4096,"eval_count":3}`,
 			dataset.Sampling{Extra: map[string]any{"num_ctx": int64(4096)}},
-			model.Response{Usage: &dataset.Usage{Input: 4096, Output: 3}}, model.ClassContextOverflow,
+			model.Response{Usage: &dataset.Usage{Input: 4096, Output: 3}},
+			model.ClassContextOverflow,
 		},
 		{
 			"a prompt that just fits", `{"message":{"content":"a"},` + done + `,"prompt_eval_count":4095,"eval_count":1}`,
 			dataset.Sampling{Extra: map[string]any{"num_ctx": json.Number("4096")}},
-			model.Response{Usage: &dataset.Usage{Input: 4095, Output: 1}, Message: dataset.Message{Role: dataset.Assistant, Content: "a", FinishReason: "stop"}}, "",
+			model.Response{Usage: &dataset.Usage{Input: 4095, Output: 1}, Message: dataset.Message{Role: dataset.Assistant, Content: "a", FinishReason: "stop"}},
+			"",
 		},
 		{"loaded only", `{"message":{"content":""},"done":true,"done_reason":"load"}`, dataset.Sampling{}, model.Response{}, model.ClassServer},
 		{"not done", `{"message":{"content":"a"},"done":false}`, dataset.Sampling{}, model.Response{}, model.ClassBadResponse},

@@ -15,11 +15,11 @@ import (
 )
 
 // offline is a client that calls nothing.
-func offline(t testing.TB, d Dialect) *Client {
-	t.Helper()
+func offline(tb testing.TB, d Dialect) *Client {
+	tb.Helper()
 	c, err := New(Options{Options: endpoint.Options{BaseURL: "http://localhost/v1"}, Model: "m", Dialect: d})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
