@@ -5,8 +5,8 @@ import "runtime/debug"
 // The heap may grow by heapGrowth percent of what is in use, and of a reserve,
 // before garbage is collected.
 const (
-	heapGrowth  = 40
-	heapReserve = 256 << 20
+	heapGrowth  = 30
+	heapReserve = 320 << 20
 )
 
 // reserveHeap makes collections rarer while the heap is small, and the heap
