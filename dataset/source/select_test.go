@@ -224,7 +224,8 @@ func TestShuffleLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	seed := int64(3)
-	s, err := Open(Options{Path: "bundled:quickstart", Shuffle: &seed})
+	columns := map[string]string{Input: "question", Target: "answer"}
+	s, err := Open(Options{Path: "bundled:quickstart", Columns: columns, Shuffle: &seed})
 	if err != nil {
 		t.Fatal(err)
 	}
