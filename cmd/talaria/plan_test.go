@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -71,6 +72,13 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		`"usage":{"prompt_tokens":100,"completion_tokens":10}}`))
 }
 
+// got is how many requests came, and the first of each episode.
+func (p *provider) got() (all int, first map[string]sentRequest) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all, maps.Clone(p.first)
+}
+
 const planConfig = `version: 1
 seed: 3
 tasks:
@@ -109,8 +117,8 @@ func TestPlanShowsWhatIsSent(t *testing.T) {
 	config := planFiles(t, web.URL+"/v1", planConfig)
 	before := everyFile(t, filepath.Dir(config))
 	r := planOf(t, config, "--show-prompt")
-	if p.all > 0 {
-		t.Errorf("plan sent %d requests", p.all)
+	if all, _ := p.got(); all > 0 {
+		t.Errorf("plan sent %d requests", all)
 	}
 	if diff := cmp.Diff(before, everyFile(t, filepath.Dir(config))); diff != "" {
 		t.Errorf("plan wrote (-before +after):\n%s", diff)
@@ -141,13 +149,14 @@ func TestPlanShowsWhatIsSent(t *testing.T) {
 	if len(r.Prompts) != 4 || len(shown) != 8 {
 		t.Errorf("%d prompts of %d variants and sources are shown, want 4 of 8", len(r.Prompts), len(shown))
 	}
+	_, first := p.got()
 	for _, row := range recorded(t, dir) {
 		want, ok := shown[row.TaskID+" "+row.Variant]
 		if !ok {
 			continue // not the first task of its source
 		}
 		ep := dataset.Episode{ID: row.EpisodeID}
-		if diff := cmp.Diff(p.first[model.CallID(&ep, 0)], want); diff != "" {
+		if diff := cmp.Diff(first[model.CallID(&ep, 0)], want); diff != "" {
 			t.Errorf("%s %s (-sent +shown):\n%s", row.TaskID, row.Variant, diff)
 		}
 	}
