@@ -61,9 +61,6 @@ func TestRunBudgets(t *testing.T) {
 				"--set", "agent.sampling.max_tokens=200", "--set", key+"="+test.limit)
 			wantTexts(t, stderr, fmt.Sprintf("the run's budget of %s is used up: raise %s and go on with 'talaria resume %s --set %s=...'",
 				test.name, key, dir, key))
-			if state := runOf(t, dir).State; state != store.StateStopped {
-				t.Errorf("state %q, want %q", state, store.StateStopped)
-			}
 			tokens, cost := spentIn(l.Ledger())
 			if test.over(tokens, cost) || tokens == 0 {
 				t.Errorf("%d tokens and %d nano-dollars were spent", tokens, cost)
@@ -93,6 +90,9 @@ func TestRunBudgets(t *testing.T) {
 // all that was spent.
 func wantStopped(t *testing.T, dir string, episodes int, tokens, cost int64) {
 	t.Helper()
+	if state := runOf(t, dir).State; state != store.StateStopped {
+		t.Errorf("state %q, want %q", state, store.StateStopped)
+	}
 	rows := recorded(t, dir)
 	ended := outcomesOf(rows)
 	if n := ended[dataset.OutcomeModel]; n == 0 || n >= episodes || ended[dataset.OutcomeInfra]+ended[dataset.OutcomeTask] > 0 {
