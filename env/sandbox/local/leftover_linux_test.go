@@ -115,6 +115,7 @@ func TestNothingLeft(t *testing.T) {
 				"mkdir -p a/b; echo x > a/b/c; chmod 0 a/b a; sleep 1000",
 				"(setsid setsid sh -c 'trap \"\" TERM; exec >&- 2>&-; while :; do sleep 1; done' &) ; sleep 1000",
 				"kill -9 $PPID; sleep 1000",
+				"kill -9 $PPID; while :; do :; done", // the shell itself, which starts nothing more
 				"head -c 20000000 /dev/zero > big; ln -s /etc/passwd link; mkfifo fifo; cat fifo",
 			} {
 				endInTheMiddle(t, b, mischief, of)

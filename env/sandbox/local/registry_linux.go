@@ -291,16 +291,21 @@ func reapCgroups(ctx context.Context, parent string) error {
 }
 
 // endMarked kills the processes that carry the mark of one of the sandboxes and
-// waits until they have ended. While they end they carry nothing any more.
+// waits until they have ended. While they end they carry nothing any more, nor
+// does one that is just becoming another program: it looks twice.
 func endMarked(ctx context.Context, ids map[string]bool) error {
 	killed := map[int]bool{}
+	clean := 0
 	return eventually(ctx, func() (bool, error) {
 		maps.DeleteFunc(killed, func(pid int, _ bool) bool { return ended(pid) })
 		for _, pid := range marked(ids) {
 			killed[pid] = true
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		return len(killed) == 0, fmt.Errorf("processes %v do not end", slices.Sorted(maps.Keys(killed)))
+		if clean++; len(killed) > 0 {
+			clean = 0
+		}
+		return clean == 2, fmt.Errorf("processes %v do not end", slices.Sorted(maps.Keys(killed)))
 	})
 }
 

@@ -33,7 +33,7 @@ func (s *box) setup() supervisor.Setup {
 		Timeout: s.spec.Timeout,
 	}
 	if !s.b.Confined() {
-		env[marker] = s.info.ID
+		setup.Mark = map[string]string{marker: s.info.ID}
 		setup.Remove = []string{s.dir}
 	}
 	maps.Copy(env, s.spec.Env)

@@ -175,6 +175,7 @@ func (s *server) runText(ctx context.Context, p program, text string, env map[st
 	}
 	p.argv = s.shell.argv(text)
 	env["PWD"] = p.dir
+	maps.Copy(env, s.setup.Mark)
 	for name, value := range env {
 		p.env = append(p.env, name+"="+value)
 	}

@@ -27,7 +27,10 @@ type Setup struct {
 	Workdir string `json:"workdir"`
 	State   string `json:"state"`
 	// Env is all that commands begin with.
-	Env     map[string]string `json:"env"`
+	Env map[string]string `json:"env"`
+	// Mark stands in the environment of every process, whatever the state of the
+	// shell: by it they are found should the supervisor be killed.
+	Mark    map[string]string `json:"mark,omitempty"`
 	Shell   string            `json:"shell,omitempty"` // default: bash where it is, else sh
 	Timeout time.Duration     `json:"timeout,omitempty"`
 	// Memory bounds the private memory of each process, in bytes; Pids the
