@@ -41,8 +41,8 @@ type kept struct {
 func runFormats(ctx context.Context, args []string) (err error) {
 	var o formatsOptions
 	flags := flag.NewFlagSet("formats", flag.ContinueOnError)
-	flags.IntVar(&o.Episodes, "episodes", 20_000, "episodes of three model calls and two tool calls")
-	flags.IntVar(&o.Rounds, "rounds", 5, "rounds")
+	flags.IntVar(&o.Episodes, "episodes", 5_000, "episodes of three model calls and two tool calls")
+	flags.IntVar(&o.Rounds, "rounds", 3, "rounds")
 	flags.StringVar(&o.Docs, "docs", "docs/querying.md,docs/duckdb.md", "pages that hold the questions, where they exist")
 	if err := flags.Parse(args); err != nil {
 		return err
