@@ -75,7 +75,7 @@ func attempt(t *testing.T, f env.Factory, task dataset.Task, scripts ...string) 
 func TestConformance(t *testing.T) {
 	episodes := []dataset.Episode{
 		{ID: "a", Task: newTask("1", `echo '{"reward": 0.5, "b": 2, "a": 1}' >"$LOGS/verifier/reward.json"`, dataset.TerminalParams{})},
-		{ID: "b", Seed: 7, Task: newTask("2", sayYes, dataset.TerminalParams{Workdir: "/work/here"}, "environment/answer")},
+		{ID: "b", Seed: 7, Task: newTask("2", sayYes, dataset.TerminalParams{Workdir: "/srv/here"}, "environment/answer")},
 	}
 	noTests := newTask("4", "", dataset.TerminalParams{})
 	noTests.Files = fstest.MapFS{}
